@@ -1,0 +1,3 @@
+from moet_boot.cli.main import main
+
+main()

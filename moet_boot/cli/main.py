@@ -1,0 +1,99 @@
+"""The command line: which commands there are, and the one boundary where errors become exit codes."""
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from moet_boot import __version__
+from moet_boot.cli.lazy import lazy_group
+from moet_boot.cli.output import Output
+from moet_boot.errors import MoetBootError
+from moet_boot.exits import MEANING, Exit
+
+COMMANDS = {
+    "profiles": "moet_boot.cli.profiles",
+    "snapshot": "moet_boot.cli.snapshot",
+    "preflight": "moet_boot.cli.preflight",
+    "serve": "moet_boot.cli.serve",
+    "status": "moet_boot.cli.status",
+    "stop": "moet_boot.cli.stop",
+    "planes": "moet_boot.cli.planes",
+    "guard": "moet_boot.cli.guard",
+    "receipts": "moet_boot.cli.receipts",
+}
+
+EPILOG = "Exit codes: " + " | ".join(f"{code.value} {words}" for code, words in MEANING.items())
+
+app = typer.Typer(
+    cls=lazy_group("Commands", COMMANDS),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog=EPILOG,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        Output().raw(f"moet-boot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Safe, explainable boots of vLLM-Moet on one small machine.
+
+    Start here:
+
+      moet-boot preflight --profile spark        is this machine ready, and if not, why
+
+      moet-boot serve --profile spark            preflight, launch, supervise
+
+      moet-boot preflight --profile spark --dry-run   the verdict in CI, without a GPU
+    """
+    del version
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run one command and end the process with its exit code."""
+    sys.exit(run(sys.argv[1:] if argv is None else argv))
+
+
+def run(argv: list[str]) -> int:
+    """Run one command and return its exit code; every known failure ends as one line on stderr."""
+    output = Output(json_mode="--json" in argv)
+    try:
+        result = app(args=argv, prog_name="moet-boot", standalone_mode=False)
+    except MoetBootError as failure:
+        output.error(failure.what, failure.fix, failure.code)
+        return int(failure.code)
+    except TyperException as failure:
+        output.error(failure.format_message(), "see `moet-boot --help`", Exit.USAGE)
+        return int(Exit.USAGE)
+    except (KeyboardInterrupt, Abort):
+        output.say("interrupted")
+        return int(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # the reader of our output went away (`| head`): nothing is left to tell it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(Exit.FAILURE)
+    except Exception as bug:  # noqa: BLE001  (the one place that may catch everything)
+        return _report_bug(bug, argv, output)
+    return int(result or 0)
+
+
+def _report_bug(bug: Exception, argv: list[str], output: Output) -> int:
+    from moet_boot.cli.bug import write_bug_log
+
+    path = write_bug_log(bug, argv)
+    output.error(
+        f"bug in moet-boot: {type(bug).__name__}: {bug}", f"please report it with the log {path}", Exit.BUG
+    )
+    return int(Exit.BUG)

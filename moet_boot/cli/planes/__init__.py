@@ -1,0 +1,21 @@
+"""`moet-boot planes`: one file per command."""
+
+import typer
+
+from moet_boot.cli.lazy import lazy_group
+
+COMMANDS = {
+    "inspect": "moet_boot.cli.planes.inspect",
+    "verify": "moet_boot.cli.planes.verify",
+    "build": "moet_boot.cli.planes.build",
+    "convert": "moet_boot.cli.planes.convert",
+    "diff": "moet_boot.cli.planes.diff",
+    "skip-forecast": "moet_boot.cli.planes.skip_forecast",
+}
+
+app = typer.Typer(cls=lazy_group("PlanesCommands", COMMANDS), no_args_is_help=True)
+
+
+@app.callback()
+def root() -> None:
+    """Verify, inspect, build, convert and compare plane artefacts; forecast the loader skip."""
