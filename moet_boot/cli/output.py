@@ -18,7 +18,7 @@ def _console(stream: TextIO) -> Console:
     force = True if os.environ.get("FORCE_COLOR") and not no_color else None
     return Console(
         file=stream,
-        force_terminal=force if force else is_terminal,
+        force_terminal=force or is_terminal,
         no_color=no_color or None,
         width=None if is_terminal else PIPE_WIDTH,
         highlight=False,
@@ -35,7 +35,9 @@ class Output:
     Human mode: `data` prints on stdout; `document` and `event` print nothing. Talk always goes to stderr.
     """
 
-    def __init__(self, *, json_mode: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
+    def __init__(
+        self, *, json_mode: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None
+    ) -> None:
         self.json_mode = json_mode
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
@@ -57,7 +59,7 @@ class Output:
         """Print one line of NDJSON on stderr (stdout stays one document); nothing in human mode."""
         if self.json_mode:
             line = json.dumps({"schema": f"moet-boot/{kind}/v1", **payload}, ensure_ascii=False)
-            print(line, file=self._stderr, flush=True)  # noqa: T201
+            print(line, file=self._stderr, flush=True)
 
     def data(self, *renderables: RenderableType) -> None:
         """Print the result for people on stdout; nothing in JSON mode."""
@@ -85,4 +87,4 @@ class Output:
         self.document("error", {"error": what, "fix": fix, "exit_code": code})
 
     def _write(self, text: str) -> None:
-        print(text, file=self._stdout, flush=True)  # noqa: T201
+        print(text, file=self._stdout, flush=True)
