@@ -20,7 +20,7 @@ class Term:
 
 @dataclass(frozen=True)
 class PhasePeak:
-    """What one phase needs at its worst moment. On unified memory `gpu_bytes` and `host_bytes` are one pool."""
+    """What one phase needs at its worst moment. On unified memory both figures come out of one pool."""
 
     phase: Phase
     host_bytes: int

@@ -92,7 +92,7 @@ class MemInfo(Group):
 
     @property
     def residual_bytes(self) -> int:
-        """Memory that no field accounts for: the driver's share on unified memory (`Cached` contains `Shmem`)."""
+        """Memory that no field accounts for: the driver's share on unified memory (`Cached` has `Shmem` in it)."""
         named = self.mem_free + self.buffers + self.cached + self.anon_pages + self.slab + self.page_tables
         named += self.kernel_stack + self.percpu + self.huge_pages_total * self.huge_page_size
         return max(self.mem_total - named, 0) * KB
@@ -297,7 +297,7 @@ class FileFacts(Group):
     layers_expected: int | None = None
     problems: list[str] = []
     verified: str | None = None
-    """Which verification found every slot good (`quick`, `sample`, `full`, `stamp`), None if none was made."""
+    """Which verification found every slot good (`quick`, `sample`, `full`, `stamp`), None for none."""
     bad_slots: int | None = None
 
 

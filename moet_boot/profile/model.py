@@ -1,4 +1,4 @@
-"""The typed profile: what hardware it is for, every setting with its reason, and how much memory a boot needs.
+"""The typed profile: what hardware it is for, every setting with its reason, and the memory of a boot.
 
 A profile is a TOML file (`profiles/NAME.toml`, schema `moet-boot/profile/v1`). All sizes are whole bytes
 unless the name ends in `_gib`; GiB is 2**30 bytes. Unknown keys are refused.
@@ -158,7 +158,7 @@ class KvCache(Reasoned):
 
     bytes_per_token: float
     sizing: Literal["tokens", "utilization", "fixed"]
-    """`tokens`: context x 1 as needed; `utilization`: fills what --gpu-memory-utilization allows; `fixed`: `fixed_gib`."""
+    """`tokens`: one context; `utilization`: what --gpu-memory-utilization leaves; `fixed`: `fixed_gib`."""
     fixed_gib: float | None = None
 
 
@@ -260,7 +260,7 @@ class Profile(Strict):
     acceptance: dict[str, Acceptance] = {}
     sampling: dict[str, Sampling] = {}
     variants: dict[str, str] = {}
-    """Names of the variants and their one-line summaries; their settings live in the file's `variant.NAME` tables."""
+    """Variants and their one-line summaries; their settings live in the file's `variant.NAME` tables."""
 
     def flag(self, name: str) -> SettingValue | None:
         """The value of a flag (`--name`), or None when it is unset or absent on purpose."""
