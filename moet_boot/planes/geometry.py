@@ -75,7 +75,7 @@ class Geometry:
 
     @classmethod
     def from_config(cls, config: Mapping[str, object], *, tp: int = 1) -> Self:
-        """The geometry that a checkpoint's config.json states.
+        """Read the geometry from a checkpoint's config.json.
 
         Raises UsageError for a missing or impossible value, and for experts that are not MXFP4 (a.1).
         """
@@ -174,7 +174,7 @@ class Geometry:
         return size
 
     def sections(self, kind: SlotKind = SlotKind.BASE) -> tuple[Section, ...]:
-        """The sections of a slot in their order, without gaps (c.8)."""
+        """List the sections of a slot in their order, without gaps (c.8)."""
         found: list[Section] = []
         offset = 0
         for name in _SECTIONS[kind]:
@@ -183,7 +183,7 @@ class Geometry:
         return tuple(found)
 
     def with_tp(self, tp: int) -> Self:
-        """The same model split over `tp` ranks."""
+        """Split the same model over `tp` ranks."""
         return replace(self, tp=tp)
 
 
@@ -194,9 +194,8 @@ def _require_dimension(name: str, value: object) -> int:
 
 
 def _illegal(what: str) -> UsageError:
-    return UsageError(
-        f"no plane layout exists for this geometry: {what}", fix="check config.json of the checkpoint"
-    )
+    what = f"no plane layout exists for this geometry: {what}"
+    return UsageError(what, fix="check config.json of the checkpoint")
 
 
 DS4_FLASH = Geometry(n_layers=43, n_experts=256, hidden=4096, inter=2048)

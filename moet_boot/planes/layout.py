@@ -19,15 +19,13 @@ _DIGIT_WEIGHTS = np.array([1, 5, 25, 125], dtype=np.uint16)
 def pack_codes(codes: Bytes) -> Bytes:
     """2-bit code plane of codes u8 [N, K]: u8 [N*K/4] (c.3)."""
     n, k = _shape(codes, per_byte=1)
-    quads = _to_plane(codes.reshape(n, k // 4, 4), n, k)
-    return quads[:, 0] | quads[:, 1] << 2 | quads[:, 2] << 4 | quads[:, 3] << 6
+    return _bytes_of(_to_plane(codes.reshape(n, k // 4, 4), n, k), bits=2)
 
 
 def unpack_codes(plane: Bytes, n: int, k: int) -> Bytes:
     """Inverse of `pack_codes`: u8 [N*K/4] -> u8 [N, K]."""
     _require_plane(plane, n, k, n * k // 4)
-    quads = (plane[:, None] >> np.array([0, 2, 4, 6], dtype=np.uint8)) & 3
-    return _to_rows(quads, n, k).reshape(n, k)
+    return _to_rows(_fields_of(plane, bits=2), n, k).reshape(n, k)
 
 
 def pack_scales(scales: Bytes) -> Bytes:
@@ -61,7 +59,7 @@ def pack_quintal(w_packed: Bytes) -> Bytes:
     lanes, then the last 16 bits of them.
     """
     fp4 = pack_fp4(w_packed)
-    nibbles = np.stack((fp4 & 0xF, fp4 >> 4), axis=1).reshape(-1, 4)
+    nibbles = _fields_of(fp4, bits=4).reshape(-1, 4)
     words = (DIGIT_OF_NIBBLE[nibbles] * _DIGIT_WEIGHTS).sum(axis=1, dtype=np.uint16)
     lanes = words.reshape(-1, _WORDS_PER_LANE).astype(np.uint64)
     low = np.zeros(len(lanes), dtype="<u8")
@@ -89,19 +87,28 @@ def unpack_quintal(plane: Bytes, codes: Bytes) -> Bytes:
 
 
 def codes_of_fp4(plane: Bytes) -> Bytes:
-    """The 2-bit code plane of an FP4 plane: both share the lane order, only the bits per weight differ."""
-    codes = CODE_OF_NIBBLE[plane & 0xF] | CODE_OF_NIBBLE[plane >> 4] << 2
-    return codes[0::2] | codes[1::2] << 4
+    """Turn an FP4 plane into the 2-bit code plane: both share the lane order."""
+    return _bytes_of(CODE_OF_NIBBLE[_fields_of(plane, bits=4)].reshape(-1, 4), bits=2)
 
 
 def _nibbles_of(digits: Bytes, codes: Bytes) -> Bytes:
-    negative, big = codes < 2, (codes == 0) | (codes == 3)  # noqa: PLR2004
-    nibbles = (
-        digits
-        + np.where(big, np.uint8(FIRST_BIG), np.uint8(0))
-        + np.where(negative, np.uint8(8), np.uint8(0))
-    )
-    return nibbles[:, 0::2] | nibbles[:, 1::2] << 4
+    magnitudes = digits + np.array([FIRST_BIG, 0, 0, FIRST_BIG], dtype=np.uint8)[codes]
+    nibbles = magnitudes | np.array([8, 8, 0, 0], dtype=np.uint8)[codes]
+    return _bytes_of(nibbles.reshape(-1, 2), bits=4).reshape(len(codes), -1)
+
+
+def _bytes_of(fields: Bytes, *, bits: int) -> Bytes:
+    """u8 [M, 8/bits] -> u8 [M], the first field in the lowest bits."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    merged: Bytes = np.bitwise_or.reduce(np.left_shift(fields, shifts, dtype=np.uint8), axis=1)
+    return merged
+
+
+def _fields_of(data: Bytes, *, bits: int) -> Bytes:
+    """u8 [M] -> u8 [M, 8/bits], the inverse of `_bytes_of`."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    fields: Bytes = np.bitwise_and(data[:, None] >> shifts, (1 << bits) - 1, dtype=np.uint8)
+    return fields
 
 
 def _to_plane(rows: Bytes, n: int, k: int) -> Bytes:

@@ -1,4 +1,4 @@
-"""From MXFP4 nibbles to 2-bit codes: a table, no arithmetic, so every machine gets the same bytes (planes.md b.1)."""
+"""From MXFP4 nibbles to 2-bit codes: a table, so every machine gets the same bytes (planes.md b.1)."""
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,9 @@ def nibbles_from_packed(w_packed: Bytes) -> Bytes:
 
 
 def packed_from_nibbles(nibbles: Bytes) -> Bytes:
-    """The inverse of `nibbles_from_packed`: u8 [N, K] -> u8 [N, K/2]."""
+    """Undo `nibbles_from_packed`: u8 [N, K] -> u8 [N, K/2]."""
     _require_matrix(nibbles)
-    return nibbles[:, 0::2] | (nibbles[:, 1::2] << 4)
+    return nibbles[:, 0::2] | np.left_shift(nibbles[:, 1::2], 4, dtype=np.uint8)
 
 
 def codes_from_packed(w_packed: Bytes) -> Bytes:
@@ -46,7 +46,7 @@ def codes_from_packed(w_packed: Bytes) -> Bytes:
 
 
 def packed_from_codes(codes: Bytes) -> Bytes:
-    """The nibbles that the 2-bit codes stand for (level -4, -1, 1, 4 as e2m1), packed: u8 [N, K] -> u8 [N, K/2]."""
+    """Write the level of each 2-bit code as an e2m1 nibble: u8 [N, K] -> u8 [N, K/2]."""
     return packed_from_nibbles(np.array(NIBBLE_OF_LEVEL, dtype=np.uint8)[codes])
 
 

@@ -13,7 +13,7 @@ from moet_boot.planes.quantize import Bytes, codes_from_packed
 
 @dataclass(frozen=True)
 class Expert:
-    """The six tensors of one routed expert as raw bytes: w1, w3 are [I, H/2], w2 is [H, I/2], scales K/32 wide."""
+    """The six tensors of one routed expert, raw: w1, w3 [I, H/2], w2 [H, I/2], scales as wide as K/32."""
 
     w1: Bytes
     w3: Bytes
@@ -27,9 +27,7 @@ class Expert:
         for name, shape in expert_shapes(hidden, inter).items():
             found = getattr(self, name)
             if found.shape != shape or found.dtype != np.uint8:
-                raise UsageError(
-                    f"expert tensor {name} is {found.dtype} {found.shape}, expected uint8 {shape}"
-                )
+                raise UsageError(f"expert tensor {name}: {found.dtype} {found.shape}, expected uint8 {shape}")
 
     @property
     def w13(self) -> Bytes:
@@ -42,7 +40,7 @@ class Expert:
         return np.concatenate((self.w1_scale, self.w3_scale))
 
     def for_rank(self, rank: int, geometry: Geometry) -> Self:
-        """The part that one tensor-parallel rank holds: rows of w1 and w3, columns of w2 (a.3)."""
+        """Cut out what one tensor-parallel rank holds: rows of w1 and w3, columns of w2 (a.3)."""
         inter = geometry.inter_rank
         rows = slice(rank * inter, (rank + 1) * inter)
         return type(self)(
@@ -56,7 +54,7 @@ class Expert:
 
 
 def expert_shapes(hidden: int, inter: int) -> dict[str, tuple[int, int]]:
-    """The shape in bytes of each of an expert's tensors."""
+    """Give the shape in bytes of each of an expert's tensors."""
     return {
         "w1": (inter, hidden // 2),
         "w3": (inter, hidden // 2),

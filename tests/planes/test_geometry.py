@@ -1,12 +1,12 @@
 from typing import Any
 
 import pytest
-from golden_experts import golden_json
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moet_boot.errors import UsageError
 from moet_boot.planes.geometry import DS4_FLASH, Geometry, Section, SlotKind, align_up
+from testing.golden import golden_json
 
 TINY = Geometry(n_layers=2, n_experts=4, hidden=256, inter=128)
 

@@ -3,7 +3,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_experts import golden_arrays
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from moet_boot.planes.layout import (
     unpack_scales,
 )
 from moet_boot.planes.quantize import Bytes, codes_from_packed, packed_from_nibbles
+from testing.golden import golden_arrays
 
 SHAPES = st.tuples(st.integers(1, 4).map(lambda x: 16 * x), st.integers(1, 4).map(lambda x: 64 * x))
 

@@ -2,7 +2,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_experts import golden_arrays, golden_json
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -20,6 +19,7 @@ from moet_boot.planes.quantize import (
     packed_from_codes,
     packed_from_nibbles,
 )
+from testing.golden import golden_arrays, golden_json
 
 LUT = golden_json("i_nibble_lut.json")
 
@@ -48,7 +48,8 @@ def test_codes_and_weights_of_a_matrix_equal_the_golden_ones(name: str) -> None:
     codes = codes_from_packed(golden["w_packed"])
     assert np.array_equal(codes, golden["codes"])
     weights = dequantize(codes, np.clip(golden["scales"], 1, 254))
-    assert np.array_equal(weights.astype(np.float32), golden["dequant"])
+    with np.errstate(over="ignore"):  # 4 * 2**127 is infinite in the reference's f32
+        assert np.array_equal(weights.astype(np.float32), golden["dequant"])
 
 
 @given(arrays(np.uint8, (3, 8)))

@@ -1,0 +1,1 @@
+"""Helpers of the tests: generators of golden data and small fakes."""
