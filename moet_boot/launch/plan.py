@@ -1,9 +1,16 @@
-"""The launch plan: the exact argv, environment, mounts and container options, computed once."""
+"""The launch plan: the exact argv, environment, mounts and container options, computed once. Pure."""
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Literal
+
+from moet_boot.errors import UsageError
+from moet_boot.profile.model import Profile, SettingValue, as_text
+
+Runtime = Literal["process", "docker"]
 
 
 @dataclass(frozen=True)
@@ -37,10 +44,10 @@ class LaunchPlan:
 
     profile: str
     variant: str | None
-    runtime: Literal["process", "docker"]
+    runtime: Runtime
     argv: tuple[str, ...]
     env: dict[str, str]
-    """What the plan adds to the environment; a process runtime inherits the rest, a container does not."""
+    """What the plan adds to the environment; a process inherits the rest, a container does not."""
     mounts: tuple[PlannedMount, ...]
     paths: dict[str, str]
     """Artefact name -> path on the host."""
@@ -61,3 +68,159 @@ class LaunchPlan:
         """sha256 of the whole plan in canonical JSON: equal plans have equal digests."""
         body = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(body.encode()).hexdigest()
+
+
+def build_plan(
+    profile: Profile,
+    *,
+    runtime: Runtime | None = None,
+    paths: Mapping[str, str] | None = None,
+    engine: str | None = None,
+    extra: Sequence[str] = (),
+) -> LaunchPlan:
+    """The plan of a resolved profile.
+
+    `paths` moves artefacts (name -> path on the host), `engine` replaces the program of a process runtime,
+    `extra` is appended to the server's arguments. Raises UsageError for an artefact that the profile does not
+    have and for a runtime that it cannot have.
+    """
+    chosen = runtime or profile.engine.runtime
+    places = _artefact_paths(profile, paths or {})
+    mounts = _mounts(profile, places)
+    if chosen == "docker":
+        return _container_plan(profile, places, mounts, extra)
+    return _process_plan(profile, places, mounts, engine, extra)
+
+
+def flag_arguments(flags: Mapping[str, SettingValue]) -> list[str]:
+    """Flags as the server takes them: `true` is a bare flag, `false` its `--no-` form."""
+    arguments: list[str] = []
+    for name, value in flags.items():
+        if value is True:
+            arguments.append(name)
+        elif value is False:
+            arguments.append(f"--no-{name.removeprefix('--')}")
+        else:
+            arguments += [name, as_text(value)]
+    return arguments
+
+
+def _process_plan(
+    profile: Profile,
+    places: dict[str, str],
+    mounts: tuple[PlannedMount, ...],
+    engine: str | None,
+    extra: Sequence[str],
+) -> LaunchPlan:
+    command = list(profile.engine.command)
+    if not command and not engine:
+        raise UsageError(
+            f"profile {profile.name} has no command for the process runtime: its image decides that",
+            fix=f"use --runtime docker, or name the server with --engine (profile {profile.name})",
+        )
+    if engine:
+        command = [engine, *(command[1:] or ["serve"])]
+    command[0] = expanded(command[0]) if "/" in command[0] else command[0]
+    model = places.get("checkpoint", profile.engine.model)
+    on_host = {mount.target: mount.source for mount in mounts}
+    env = {name: on_host.get(value, value) for name, value in profile.env_values().items()}
+    return LaunchPlan(
+        profile=profile.name,
+        variant=profile.variant,
+        runtime="process",
+        argv=(*command, model, *flag_arguments(_server_flags(profile)), *extra),
+        env=env,
+        mounts=(),
+        paths=places,
+        model=model,
+        served_name=_served_name(profile, model),
+        host=_host(profile),
+        port=_port(profile),
+    )
+
+
+def _container_plan(
+    profile: Profile,
+    places: dict[str, str],
+    mounts: tuple[PlannedMount, ...],
+    extra: Sequence[str],
+) -> LaunchPlan:
+    container = profile.container
+    if container is None:
+        raise UsageError(
+            f"profile {profile.name} has no container: it starts a program of this machine",
+            fix="use --runtime process",
+        )
+    argv: tuple[str, ...] = ()
+    if container.pass_arguments:
+        # the image's own entrypoint starts the server, as in vLLM's official images
+        argv = (profile.engine.model, *flag_arguments(_server_flags(profile)))
+    name = f"moet-boot-{profile.name}" + (f"-{profile.variant}" if profile.variant else "")
+    return LaunchPlan(
+        profile=profile.name,
+        variant=profile.variant,
+        runtime="docker",
+        argv=(*argv, *extra),
+        env=profile.env_values(),
+        mounts=mounts,
+        paths=places,
+        model=profile.engine.model,
+        served_name=_served_name(profile, profile.engine.model),
+        host=_host(profile),
+        port=_port(profile),
+        container=ContainerOptions(
+            image=container.image,
+            image_arch=container.image_arch,
+            name=name,
+            gpus=container.gpus or None,
+            network=container.network,
+            ipc=container.ipc,
+            shm_bytes=container.shm_bytes,
+            entrypoint=container.entrypoint,
+        ),
+    )
+
+
+def _artefact_paths(profile: Profile, given: Mapping[str, str]) -> dict[str, str]:
+    unknown = sorted(set(given) - set(profile.artefacts))
+    if unknown:
+        known = ", ".join(profile.artefacts) or "none"
+        raise UsageError(
+            f"profile {profile.name} has no artefact named {unknown[0]!r}; it has: {known}",
+            fix="name one of them in --path NAME=PATH",
+        )
+    return {name: expanded(given.get(name, a.path)) for name, a in profile.artefacts.items()}
+
+
+def expanded(path: str) -> str:
+    """A path with `~` replaced and made absolute, symbolic links left as they are."""
+    return str(Path(path).expanduser().absolute())
+
+
+def _mounts(profile: Profile, places: dict[str, str]) -> tuple[PlannedMount, ...]:
+    return tuple(
+        PlannedMount(name, places[m.artefact], m.target, m.read_only) for name, m in profile.mounts.items()
+    )
+
+
+def _server_flags(profile: Profile) -> dict[str, SettingValue]:
+    """The profile's flags, host and port always among them."""
+    flags = {n: s.value for n, s in profile.flags.items() if not s.absent and s.value is not None}
+    flags.setdefault("--host", profile.engine.host)
+    flags.setdefault("--port", profile.engine.port)
+    return flags
+
+
+def _served_name(profile: Profile, model: str) -> str:
+    if profile.container is not None and not profile.container.pass_arguments:
+        return profile.engine.served_name
+    name = profile.flag("--served-model-name")
+    return str(name) if name is not None else model
+
+
+def _host(profile: Profile) -> str:
+    return str(profile.flag("--host") or profile.engine.host)
+
+
+def _port(profile: Profile) -> int:
+    return int(profile.flag("--port") or profile.engine.port)

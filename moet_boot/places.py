@@ -1,0 +1,54 @@
+"""Where moet-boot keeps its files: XDG folders for a user, /var/lib and /run as root."""
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+from moet_boot.errors import MoetBootError
+
+APP = "moet-boot"
+
+
+def state_dir() -> Path:
+    """Receipts, logs, stamps: `MOET_BOOT_STATE_DIR`, /var/lib/moet-boot as root, else the user's state folder."""
+    return _place("MOET_BOOT_STATE_DIR", Path("/var/lib") / APP, platformdirs.user_state_path(APP))
+
+
+def runtime_dir() -> Path:
+    """Locks and status: `MOET_BOOT_RUNTIME_DIR`, /run/moet-boot as root, else the user's runtime folder."""
+    return _place("MOET_BOOT_RUNTIME_DIR", Path("/run") / APP, platformdirs.user_runtime_path(APP))
+
+
+def config_files() -> list[Path]:
+    """Config files from the strongest to the weakest: the one given, the user's, the system's."""
+    given = os.environ.get("MOET_BOOT_CONFIG")
+    files = [platformdirs.user_config_path(APP) / "config.toml", Path("/etc") / APP / "config.toml"]
+    return [Path(given), *files] if given else files
+
+
+def made(folder: Path) -> Path:
+    """The folder, created if need be.
+
+    Raises MoetBootError when it cannot be created or written, naming the variable that moves it.
+    """
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise MoetBootError(
+            f"cannot create {folder}: {error.strerror or error}",
+            fix="set MOET_BOOT_STATE_DIR and MOET_BOOT_RUNTIME_DIR to folders that you may write to",
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise MoetBootError(
+            f"cannot write to {folder}: it belongs to somebody else",
+            fix="set MOET_BOOT_STATE_DIR and MOET_BOOT_RUNTIME_DIR to folders that you may write to",
+        )
+    return folder
+
+
+def _place(variable: str, as_root: Path, as_user: Path) -> Path:
+    given = os.environ.get(variable)
+    if given:
+        return Path(given).expanduser().absolute()
+    return as_root if os.geteuid() == 0 else as_user
