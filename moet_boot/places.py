@@ -11,7 +11,7 @@ APP = "moet-boot"
 
 
 def state_dir() -> Path:
-    """Receipts, logs, stamps: `MOET_BOOT_STATE_DIR`, /var/lib/moet-boot as root, else the user's state folder."""
+    """Receipts, logs, stamps: `MOET_BOOT_STATE_DIR`, /var/lib/moet-boot as root, else XDG's state folder."""
     return _place("MOET_BOOT_STATE_DIR", Path("/var/lib") / APP, platformdirs.user_state_path(APP))
 
 
