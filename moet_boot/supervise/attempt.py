@@ -1,0 +1,294 @@
+"""One start of the server, from its first line to its end: phases, guard, readiness, deadlines, signals."""
+
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from moet_boot.engine.failure import Evidence, Failure, FailureKind, classify
+from moet_boot.engine.phases import PhaseTracker
+from moet_boot.launch.plan import LaunchPlan
+from moet_boot.phases import Phase
+from moet_boot.supervise.asking import Asked, Pending
+from moet_boot.supervise.effects import Clock, Guard, Probe, Prober, Server, ServerExit, StopSummary
+from moet_boot.supervise.journal import Journal
+from moet_boot.supervise.signals import SignalQueue
+from moet_boot.supervise.timing import Timing
+
+QUESTION = "Say hello in one short sentence."
+
+
+class Cause(StrEnum):
+    """Why an attempt ended."""
+
+    SIGNAL = "signal"
+    ASKED = "asked"
+    GUARD = "guard"
+    EXITED = "exited"
+    HANG = "hang"
+    GUARD_LOST = "guard_lost"
+
+
+@dataclass(frozen=True)
+class AttemptEnd:
+    """How one attempt ended. `failure` is None for a wanted end."""
+
+    cause: Cause
+    was_ready: bool
+    failure: Failure | None = None
+    signal: int | None = None
+    server_exit: ServerExit | None = None
+    stop: StopSummary | None = None
+
+
+class Listener:
+    """What `attempt` tells others about: phases, readiness, notes. This one keeps silent; override what you need."""
+
+    def phase(self, phase: Phase, at_s: float, detail: str) -> None:
+        """The boot entered a phase, or made progress in it."""
+
+    def ready(self, at_s: float) -> None:
+        """The server generated its first token."""
+
+    def answer(self, question: str, text: str) -> None:
+        """The server answered a question."""
+
+    def note(self, text: str) -> None:
+        """Something that a person should know."""
+
+    def tick(self, available_bytes: int | None) -> None:
+        """Memory was looked at."""
+
+
+@dataclass
+class Hands:
+    """The effects of one attempt."""
+
+    server: Server
+    start_guard: Callable[[int], Guard]
+    prober: Prober
+    clock: Clock
+    journal: Journal
+    listener: Listener
+    signals: SignalQueue
+    ask: Callable[[Callable[[], Probe]], Pending] = Asked
+
+
+@dataclass
+class BootAttempt:
+    """Runs one attempt to its end. `stop_when_ready`: ask one question once ready, then stop."""
+
+    plan: LaunchPlan
+    deadlines: Mapping[Phase, float]
+    hands: Hands
+    timing: Timing = field(default_factory=Timing)
+    stop_when_ready: bool = False
+
+    def __post_init__(self) -> None:
+        self._tracker = PhaseTracker()
+        self._guard: Guard | None = None
+        self._started = 0.0
+        self._phase_since = 0.0
+        self._next_probe = 0.0
+        self._next_look = 0.0
+        self._ready = False
+        self._misses = 0
+        self._last_fault = ""
+        self._asked: Pending | None = None
+
+    def run(self) -> AttemptEnd:
+        """Start the server and watch it until it ends, is stopped or must be stopped."""
+        hands = self.hands
+        self._started = self._phase_since = hands.clock.now()
+        hands.journal.begin_attempt()
+        try:
+            hands.server.start()
+            pid = hands.server.pid
+            self._guard = hands.start_guard(pid) if pid is not None else None
+            end = self._watch()
+        except BaseException:
+            # nothing may survive an error of ours: an unwatched server is what moet-boot exists to prevent
+            hands.server.kill_now()
+            raise
+        finally:
+            curve = self._guard.curve() if self._guard else []
+            if self._guard:
+                self._guard.stop()
+            hands.server.close()
+        hands.journal.end_attempt(
+            self._elapsed(),
+            server_exit=end.server_exit.words if end.server_exit else None,
+            failure=end.failure.record() if end.failure else None,
+            curve=curve,
+        )
+        return end
+
+    def _watch(self) -> AttemptEnd:
+        while True:
+            end = (
+                self._signalled()
+                or self._guarded()
+                or self._read_log()
+                or self._exited()
+                or self._late()
+                or self._probe()
+            )
+            if end:
+                return end
+            self._look()
+            self.hands.clock.sleep(self.timing.tick_s)
+
+    def _elapsed(self) -> float:
+        return self.hands.clock.now() - self._started
+
+    def _signalled(self) -> AttemptEnd | None:
+        number = self.hands.signals.take()
+        if number is None:
+            return None
+        self.hands.listener.note(f"{signal.Signals(number).name} received: stopping the server")
+        return self._stop(Cause.SIGNAL, signal_number=number)
+
+    def _guarded(self) -> AttemptEnd | None:
+        if self._guard is None:
+            return None
+        killed = None
+        for event in self._guard.poll_events():
+            self.hands.journal.guard_event(event)
+            self.hands.listener.note(f"memory guard: {event.action}: {event.reason}")
+            if event.action in {"kill", "stop"}:
+                killed = event
+        if killed is not None:
+            failure = self._failure(Evidence(guard_reason=killed.reason))
+            return self._stop(Cause.GUARD, failure=failure, grace_s=0)
+        if not self._guard.alive:
+            failure = Failure(
+                FailureKind.UNKNOWN,
+                "the memory guard ended by itself, and the server must not run unguarded; see its log",
+            )
+            return self._stop(Cause.GUARD_LOST, failure=failure, grace_s=0)
+        return None
+
+    def _read_log(self) -> AttemptEnd | None:
+        lines = self.hands.server.new_lines()
+        if not lines:
+            return None
+        if self._guard:
+            self._guard.note_progress()
+        for line in lines:
+            phase = self._tracker.feed(line)
+            # readiness is a token, not a line of the log
+            if phase is not None and phase is not Phase.SERVING:
+                self._enter(phase)
+        return None
+
+    def _enter(self, phase: Phase) -> None:
+        at_s = self._elapsed()
+        self._phase_since = self.hands.clock.now()
+        self.hands.journal.enter_phase(phase, at_s)
+        self.hands.listener.phase(phase, at_s, self._tracker.detail)
+        if self._guard:
+            self._guard.set_phase(phase)
+
+    def _exited(self) -> AttemptEnd | None:
+        ended = self.hands.server.exited()
+        if ended is None:
+            return None
+        # what the guard did and what was printed last may arrive just after the exit
+        guarded = self._guarded()
+        if guarded is not None:
+            return guarded
+        self._read_log()
+        failure = self._failure(Evidence(exit_code=ended.code, signal=ended.signal, oom_killed=ended.oom_killed))
+        summary = self.hands.server.stop(0)
+        return AttemptEnd(Cause.EXITED, self._ready, failure, server_exit=ended, stop=summary)
+
+    def _late(self) -> AttemptEnd | None:
+        if self._ready:
+            return None
+        phase = self._tracker.phase
+        limit = self.deadlines.get(phase)
+        waited = self.hands.clock.now() - self._phase_since
+        if limit is None or waited <= limit:
+            return None
+        failure = self._failure(Evidence(hung_phase=phase, hung_seconds=waited, last_fault=self._last_fault))
+        return self._stop(Cause.HANG, failure=failure)
+
+    def _probe(self) -> AttemptEnd | None:
+        if self._asked is None:
+            self._ask_when_due()
+            return None
+        answer = self._asked.answer()
+        if answer is None:
+            return None
+        self._asked = None
+        if not self._ready:
+            return self._first_token(answer)
+        if self.stop_when_ready:
+            return self._asked_once(answer)
+        return self._sign_of_life(answer)
+
+    def _ask_when_due(self) -> None:
+        now = self.hands.clock.now()
+        prober = self.hands.prober
+        if self._ready and self.stop_when_ready:
+            self._asked = self.hands.ask(lambda: prober.ask(QUESTION))
+        elif now >= self._next_probe and (self._ready or self._tracker.probe_worthwhile):
+            self._next_probe = now + (self.timing.life_s if self._ready else self.timing.probe_s)
+            self._asked = self.hands.ask(prober.alive if self._ready else prober.ready)
+
+    def _first_token(self, probe: Probe) -> AttemptEnd | None:
+        if not probe.ok:
+            self._last_fault = f"{probe.step}: {probe.fault}"
+            return None
+        at_s = self._elapsed()
+        self._ready = True
+        self._enter(Phase.SERVING)
+        self.hands.journal.ready(at_s)
+        self.hands.listener.ready(at_s)
+        self._next_probe = self.hands.clock.now() + self.timing.life_s
+        return None
+
+    def _asked_once(self, probe: Probe) -> AttemptEnd | None:
+        if not probe.ok:
+            return self._hung(probe)
+        self.hands.journal.answer(probe.answer)
+        self.hands.listener.answer(QUESTION, probe.answer)
+        return self._stop(Cause.ASKED)
+
+    def _sign_of_life(self, probe: Probe) -> AttemptEnd | None:
+        if probe.ok:
+            self._misses = 0
+            return None
+        self._misses += 1
+        count = f"{self._misses} of {self.timing.life_misses}"
+        self.hands.listener.note(f"the server did not answer ({probe.step}: {probe.fault}), {count}")
+        if self._misses < self.timing.life_misses:
+            self._next_probe = self.hands.clock.now() + self.timing.probe_s
+            return None
+        return self._hung(probe)
+
+    def _hung(self, probe: Probe) -> AttemptEnd:
+        evidence = Evidence(hung_phase=Phase.SERVING, last_fault=f"{probe.step}: {probe.fault}")
+        return self._stop(Cause.HANG, failure=self._failure(evidence))
+
+    def _look(self) -> None:
+        now = self.hands.clock.now()
+        if now >= self._next_look:
+            self._next_look = now + self.timing.look_s
+            self.hands.listener.tick(self.hands.journal.measure())
+
+    def _failure(self, evidence: Evidence) -> Failure:
+        return classify(evidence, self.hands.server.tail(self.timing.tail_lines), was_ready=self._ready)
+
+    def _stop(
+        self,
+        cause: Cause,
+        *,
+        failure: Failure | None = None,
+        signal_number: int | None = None,
+        grace_s: float | None = None,
+    ) -> AttemptEnd:
+        summary = self.hands.server.stop(self.timing.grace_s if grace_s is None else grace_s)
+        return AttemptEnd(
+            cause, self._ready, failure, signal_number, server_exit=self.hands.server.exited(), stop=summary
+        )

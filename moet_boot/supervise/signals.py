@@ -1,0 +1,36 @@
+"""Signals to moet-boot: handlers only enqueue, the loop decides."""
+
+import signal
+from collections import deque
+from types import FrameType
+
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class SignalQueue:
+    """The signals that arrived and were not handled yet."""
+
+    def __init__(self) -> None:
+        self._arrived: deque[int] = deque(maxlen=16)
+
+    def install(self) -> None:
+        """Take over TERM, INT and HUP for the rest of the process's life."""
+        for number in HANDLED:
+            signal.signal(number, self._enqueue)
+
+    def put(self, number: int) -> None:
+        """Enqueue a signal as if it had arrived."""
+        self._arrived.append(number)
+
+    def take(self) -> int | None:
+        """The next signal, or None."""
+        return self._arrived.popleft() if self._arrived else None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a signal waits: what is under way should come to an end."""
+        return bool(self._arrived)
+
+    def _enqueue(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self._arrived.append(number)

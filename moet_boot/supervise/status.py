@@ -1,0 +1,100 @@
+"""The status of a running server, on disk for `status` and `stop`: one small file per port."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from moet_boot.places import made, runtime_dir
+from moet_boot.receipts.model import CurvePoint
+
+
+class Status(BaseModel):
+    """What a supervisor says about its server. Times are seconds since the epoch, sizes bytes."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    schema_: str = Field(default="moet-boot/status/v1", alias="schema")
+    profile: str
+    variant: str | None = None
+    url: str
+    port: int
+    served_name: str = ""
+    plan_digest: str = ""
+    receipt: str
+    runtime: str = "process"
+    container: str | None = None
+    supervisor_pid: int
+    supervisor_start: float
+    server_pid: int | None = None
+    phase: str
+    ready: bool = False
+    started_at: float
+    updated_at: float
+    restarts: int = 0
+    available_bytes: int | None = None
+    lowest_available_bytes: int | None = None
+    floor_bytes: int | None = None
+    recent: list[CurvePoint] = []
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A status file; `alive` says whether its supervisor still runs."""
+
+    status: Status
+    path: Path
+    alive: bool
+
+
+def process_start(pid: int) -> float | None:
+    """When a process started (seconds since the epoch, as psutil tells), or None when there is none."""
+    try:
+        return psutil.Process(pid).create_time()
+    except psutil.Error:
+        return None
+
+
+def status_path(port: int, folder: Path | None = None) -> Path:
+    """The status file of the server on a port."""
+    return (folder or runtime_dir()) / f"serve-{port}.json"
+
+
+def write_status(status: Status, folder: Path | None = None) -> None:
+    """Replace the status file in one step."""
+    path = status_path(status.port, folder)
+    made(path.parent)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(status.model_dump_json(by_alias=True), encoding="utf-8")
+    temporary.replace(path)
+
+
+def remove_status(port: int, folder: Path | None = None) -> None:
+    """Forget a server; fine when there is nothing to forget."""
+    status_path(port, folder).unlink(missing_ok=True)
+
+
+def read_status(port: int, folder: Path | None = None) -> Found | None:
+    """The server on a port, or None when no readable status says so."""
+    return _read(status_path(port, folder))
+
+
+def all_status(folder: Path | None = None) -> list[Found]:
+    """All servers that a status file speaks of, by port."""
+    root = folder or runtime_dir()
+    found = [_read(path) for path in sorted(root.glob("serve-*.json"))] if root.is_dir() else []
+    return [f for f in found if f is not None]
+
+
+def _read(path: Path) -> Found | None:
+    try:
+        status = Status.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+    start = process_start(status.supervisor_pid)
+    # a pid alone may have been given to somebody else since
+    alive = start is not None and abs(start - status.supervisor_start) < 1.0
+    return Found(status, path, alive)

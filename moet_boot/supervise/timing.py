@@ -1,0 +1,25 @@
+"""How often the supervisor looks, and how long it waits. Seconds."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The supervisor's own times; deadlines of phases come from the profile."""
+
+    tick_s: float = 0.1
+    """Between two rounds of the loop: bounds how late a dead guard is noticed."""
+    look_s: float = 0.5
+    """Between two looks at the memory for the receipt (the guard has its own, faster eye)."""
+    probe_s: float = 1.0
+    """Between two questions to a server that is not ready yet."""
+    life_s: float = 15.0
+    """Between two questions to a server that is ready."""
+    life_misses: int = 3
+    """How many unanswered questions make a hang."""
+    grace_s: float = 20.0
+    """Between the first TERM and KILL: the engine needs up to 8 s after a second TERM during its boot."""
+    settle_s: float = 300.0
+    """How long memory may take to come back before a restart."""
+    tail_lines: int = 4000
+    """How much of the log is searched for the cause of a failure."""
