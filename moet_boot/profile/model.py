@@ -16,12 +16,17 @@ SCHEMA = "moet-boot/profile/v1"
 
 SettingValue = str | int | float | bool
 Text = Annotated[str, Field(min_length=1)]
+Size = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Revision = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
 
 
 class Strict(BaseModel):
     """A table of a profile: frozen, no unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Reasoned(Strict):
@@ -38,7 +43,7 @@ class Setting(Reasoned):
     `value`: what is passed; `true` is a bare flag, `null` (key absent) with `absent = true` means that the
     setting is left out on purpose and that the reason says why.
     `layer`: which layer of the precedence set it (profile, variant, config, environment, flag).
-    `overrides`: the losing values, `layer=value`, nearest first; filled by the resolver, not by files.
+    `overrides`: the losing values, `layer=value`, nearest first. The resolver fills both, files do not.
     """
 
     value: SettingValue | None = None
@@ -60,12 +65,12 @@ class GpuRequirement(Reasoned):
 
     names: tuple[str, ...]
     compute_capability: str
-    count: int = 1
-    memory_bytes: int | None = None
+    count: Annotated[int, Field(ge=1)] = 1
+    memory_bytes: Size | None = None
     """VRAM that NVML must report at least; none on unified memory."""
-    max_used_at_start_bytes: int = from_gib(0.5)
+    max_used_at_start_bytes: Size = from_gib(0.5)
     """VRAM that may already be taken when the boot starts (display, driver)."""
-    min_driver_branch: int | None = None
+    min_driver_branch: Size | None = None
     """Smallest major number of the driver, such as 580."""
 
 
@@ -75,7 +80,7 @@ class Hardware(Reasoned):
     memory: MemoryKind
     architectures: tuple[str, ...]
     gpu: GpuRequirement | None = None
-    min_host_memory_bytes: int | None = None
+    min_host_memory_bytes: Size | None = None
     wsl: Literal["refuse", "warn", "allow"] = "allow"
 
 
@@ -95,11 +100,11 @@ class Artefact(Reasoned):
     path: Text
     """Where it is on the host unless the user says otherwise; `~` is expanded."""
     repo: str | None = None
-    revision: str | None = None
+    revision: Revision | None = None
     file: str | None = None
-    size_bytes: int | None = None
-    shards: int | None = None
-    sha256: str | None = None
+    size_bytes: Size | None = None
+    shards: Size | None = None
+    sha256: Sha256 | None = None
     optional: bool = False
 
 
@@ -120,7 +125,7 @@ class Container(Reasoned):
     """`all` or `device=N`."""
     network: Literal["host", "bridge"] = "host"
     ipc: Literal["host", "private"] = "host"
-    shm_bytes: int | None = None
+    shm_bytes: Size | None = None
     entrypoint: tuple[str, ...] | None = None
     """None keeps the image's own entrypoint and command."""
     pass_arguments: bool = True
@@ -138,7 +143,7 @@ class Engine(Reasoned):
     """The model string exactly as the server sees it: part of v1 identities."""
     served_name: Text
     host: str = "127.0.0.1"
-    port: int
+    port: Port
     formats: Literal["v1", "v2"] | None = None
     """Which generation of pack and cache formats the server reads; None if it reads neither."""
     vllm_version: str | None = None
@@ -147,7 +152,7 @@ class Engine(Reasoned):
 class MemoryTerm(Reasoned):
     """A part of the memory of a boot that is held from the start of `first` to the end of `last`."""
 
-    gib: float
+    gib: Amount
     pool: Literal["gpu", "host"]
     first: Phase
     last: Phase = Phase.SERVING
@@ -156,10 +161,10 @@ class MemoryTerm(Reasoned):
 class KvCache(Reasoned):
     """The KV cache: so many tokens, so many bytes each; or the rest of the budget that utilization gives."""
 
-    bytes_per_token: float
+    bytes_per_token: Amount
     sizing: Literal["tokens", "utilization", "fixed"]
     """`tokens`: one context; `utilization`: what --gpu-memory-utilization leaves; `fixed`: `fixed_gib`."""
-    fixed_gib: float | None = None
+    fixed_gib: Amount | None = None
 
 
 class MemoryBudget(Reasoned):
@@ -170,56 +175,56 @@ class MemoryBudget(Reasoned):
 
     terms: dict[str, MemoryTerm]
     kv_cache: KvCache | None = None
-    minimum_available_gib: float | None = None
+    minimum_available_gib: Amount | None = None
     """A published minimum of available memory (MemAvailable on unified memory)."""
-    comfortable_available_gib: float | None = None
+    comfortable_available_gib: Amount | None = None
     """From here up nothing is said; between minimum and this, a warning."""
-    host_headroom_gib: float = 2.0
+    host_headroom_gib: Amount = 2.0
     """Host RAM to keep free beyond the terms on a machine whose GPU has its own memory."""
-    graph_estimate_gib: float = 0.0
+    graph_estimate_gib: Amount = 0.0
     """VRAM that the engine's own graph estimate reserves while it is switched on."""
 
 
 class GuardFloors(Reasoned):
     """When the memory guard acts (field notes: unified memory, policy 1-5)."""
 
-    hard_floor_gib: float
+    hard_floor_gib: Amount
     """MemAvailable below this before readiness: kill on one sample."""
-    serving_floor_gib: float
+    serving_floor_gib: Amount
     """MemAvailable below this after readiness for `serving_seconds`: kill."""
-    serving_seconds: float = 3.0
-    serving_hard_floor_gib: float = 1.0
+    serving_seconds: Amount = 3.0
+    serving_hard_floor_gib: Amount = 1.0
     """After readiness: kill on one sample."""
-    projection_seconds: float = 1.0
+    projection_seconds: Amount = 1.0
     """Before readiness: kill if the present rate reaches the hard floor within this time ..."""
-    projection_ceiling_gib: float = 16.0
+    projection_ceiling_gib: Amount = 16.0
     """... and MemAvailable is already below this ..."""
-    projection_rate_gib_s: float = 2.0
+    projection_rate_gib_s: Amount = 2.0
     """... and falls at least this fast."""
     relief: bool = False
-    relief_free_gib: float = 8.0
-    relief_cache_gib: float = 2.0
-    relief_interval_s: float = 1.0
-    stall_seconds: float = 15.0
-    stall_psi_full: float = 35.0
-    stall_swap_growth_gib: float = 1.0
-    stall_flat_gib: float = 0.5
-    phase_floors_gib: dict[Phase, float] = {}
+    relief_free_gib: Amount = 8.0
+    relief_cache_gib: Amount = 2.0
+    relief_interval_s: Amount = 1.0
+    stall_seconds: Amount = 15.0
+    stall_psi_full: Amount = 35.0
+    stall_swap_growth_gib: Amount = 1.0
+    stall_flat_gib: Amount = 0.5
+    phase_floors_gib: dict[Phase, Amount] = {}
 
 
 class Deadline(Reasoned):
     """How long one phase may take before the boot counts as hung."""
 
-    seconds: float
+    seconds: Annotated[float, Field(gt=0)]
 
 
 class Restart(Reasoned):
     """Restarts after a failure that may pass by itself."""
 
-    budget: int = 2
-    window_s: float = 3600.0
-    backoff_s: float = 10.0
-    backoff_max_s: float = 300.0
+    budget: Size = 2
+    window_s: Amount = 3600.0
+    backoff_s: Amount = 10.0
+    backoff_max_s: Amount = 300.0
 
 
 class Acceptance(Reasoned):
@@ -229,11 +234,26 @@ class Acceptance(Reasoned):
     unit: str
 
 
-class Sampling(Reasoned):
-    """Advice to clients about one sampling parameter."""
+class Sampling(Setting):
+    """Advice to clients about one sampling parameter: send `value`, or leave it out where it is absent."""
 
     value: SettingValue | None = None
     banned: tuple[float, ...] = ()
+
+
+class Curve(Reasoned):
+    """A published figure at several points: `x` counts `x_unit`, `y` counts `y_unit`, x rising."""
+
+    x_unit: Text
+    y_unit: Text
+    points: tuple[tuple[float, float], ...] = Field(min_length=1)
+
+
+class Chosen(Strict):
+    """Which layer set a part of the profile that is no setting (such as `engine.port`), and who lost."""
+
+    layer: str
+    overrides: tuple[str, ...] = ()
 
 
 class Profile(Strict):
@@ -259,8 +279,11 @@ class Profile(Strict):
     restart: Restart
     acceptance: dict[str, Acceptance] = {}
     sampling: dict[str, Sampling] = {}
+    curves: dict[str, Curve] = {}
     variants: dict[str, str] = {}
     """Variants and their one-line summaries; their settings live in the file's `variant.NAME` tables."""
+    chosen: dict[str, Chosen] = {}
+    """Dotted key of a part of the profile -> which layer moved it; files do not set it."""
 
     def flag(self, name: str) -> SettingValue | None:
         """The value of a flag (`--name`), or None when it is unset or absent on purpose."""

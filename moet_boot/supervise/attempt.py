@@ -44,8 +44,8 @@ class AttemptEnd:
 class Listener:
     """What `attempt` tells others about: phases, readiness, notes. This one keeps silent; override what you need."""
 
-    def phase(self, phase: Phase, at_s: float, detail: str) -> None:
-        """The boot entered a phase, or made progress in it."""
+    def phase(self, phase: Phase, at_s: float) -> None:
+        """The boot entered a phase."""
 
     def ready(self, at_s: float) -> None:
         """The server generated its first token."""
@@ -169,15 +169,11 @@ class BootAttempt:
         return None
 
     def _read_log(self) -> AttemptEnd | None:
-        lines = self.hands.server.new_lines()
-        if not lines:
-            return None
-        if self._guard:
-            self._guard.note_progress()
-        for line in lines:
-            phase = self._tracker.feed(line)
-            # readiness is a token, not a line of the log
-            if phase is not None and phase is not Phase.SERVING:
+        output = self.hands.server.new_output()
+        if output:
+            if self._guard:
+                self._guard.note_progress()
+            for phase in self._tracker.feed(output):
                 self._enter(phase)
         return None
 
@@ -185,7 +181,7 @@ class BootAttempt:
         at_s = self._elapsed()
         self._phase_since = self.hands.clock.now()
         self.hands.journal.enter_phase(phase, at_s)
-        self.hands.listener.phase(phase, at_s, self._tracker.detail)
+        self.hands.listener.phase(phase, at_s)
         if self._guard:
             self._guard.set_phase(phase)
 
@@ -232,9 +228,15 @@ class BootAttempt:
         prober = self.hands.prober
         if self._ready and self.stop_when_ready:
             self._asked = self.hands.ask(lambda: prober.ask(QUESTION))
-        elif now >= self._next_probe and (self._ready or self._tracker.probe_worthwhile):
-            self._next_probe = now + (self.timing.life_s if self._ready else self.timing.probe_s)
+        elif now >= self._next_probe:
+            self._next_probe = now + self._probe_interval()
             self._asked = self.hands.ask(prober.alive if self._ready else prober.ready)
+
+    def _probe_interval(self) -> float:
+        if self._ready:
+            return self.timing.life_s
+        # an image whose log says nothing must be found ready too, only not as soon
+        return self.timing.probe_s if self._tracker.listening else self.timing.silent_probe_s
 
     def _first_token(self, probe: Probe) -> AttemptEnd | None:
         if not probe.ok:
@@ -242,6 +244,7 @@ class BootAttempt:
             return None
         at_s = self._elapsed()
         self._ready = True
+        self._tracker.serving()
         self._enter(Phase.SERVING)
         self.hands.journal.ready(at_s)
         self.hands.listener.ready(at_s)
@@ -278,7 +281,7 @@ class BootAttempt:
             self.hands.listener.tick(self.hands.journal.measure())
 
     def _failure(self, evidence: Evidence) -> Failure:
-        return classify(evidence, self.hands.server.tail(self.timing.tail_lines), was_ready=self._ready)
+        return classify(evidence, self.hands.server.log_tail(), was_ready=self._ready)
 
     def _stop(
         self,

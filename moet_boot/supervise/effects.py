@@ -44,11 +44,11 @@ class Server(Protocol):
     def exited(self) -> ServerExit | None:
         """How it ended, or None while it runs."""
 
-    def new_lines(self) -> Sequence[str]:
-        """Log lines since the last call, oldest first."""
+    def new_output(self) -> bytes:
+        """What it printed since the last call, as it came: bounded, so that a flood cannot hold up the loop."""
 
-    def tail(self, lines: int) -> Sequence[str]:
-        """The last lines of its log."""
+    def log_tail(self) -> bytes:
+        """The end of its log, for the search of a cause."""
 
     def stop(self, grace_s: float) -> StopSummary:
         """TERM, grace, KILL of the whole tree, sweep; `left` in the answer is what could not be removed."""

@@ -13,6 +13,8 @@ class Timing:
     """Between two looks at the memory for the receipt (the guard has its own, faster eye)."""
     probe_s: float = 1.0
     """Between two questions to a server that is not ready yet."""
+    silent_probe_s: float = 3.0
+    """The same while its log has not said that it listens."""
     life_s: float = 15.0
     """Between two questions to a server that is ready."""
     life_misses: int = 3
@@ -21,5 +23,3 @@ class Timing:
     """Between the first TERM and KILL: the engine needs up to 8 s after a second TERM during its boot."""
     settle_s: float = 300.0
     """How long memory may take to come back before a restart."""
-    tail_lines: int = 4000
-    """How much of the log is searched for the cause of a failure."""
