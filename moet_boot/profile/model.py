@@ -237,7 +237,6 @@ class Acceptance(Reasoned):
 class Sampling(Setting):
     """Advice to clients about one sampling parameter: send `value`, or leave it out where it is absent."""
 
-    value: SettingValue | None = None
     banned: tuple[float, ...] = ()
 
 
@@ -292,9 +291,7 @@ class Profile(Strict):
 
     def env_values(self) -> dict[str, str]:
         """The environment that the server gets from the profile, as strings."""
-        return {
-            name: as_text(s.value) for name, s in self.env.items() if not s.absent and s.value is not None
-        }
+        return {name: as_text(s.value) for name, s in self.env.items() if not s.absent and s.value is not None}
 
 
 def as_text(value: SettingValue) -> str:

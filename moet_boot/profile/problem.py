@@ -1,0 +1,30 @@
+"""What is wrong with a profile file: every problem with its file, key and remedy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from moet_boot.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong. `key` is dotted (`env.VLLM_MOE_W2.value`), empty for the file itself."""
+
+    file: str
+    key: str
+    what: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.key}" if self.key else self.file
+        return f"{where}: {self.what}"
+
+
+class ProfileError(UsageError):
+    """A profile that cannot be used: the first problem is the message, `problems` has them all."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        first, more = problems[0], len(problems) - 1
+        rest = f" (and {more} more: `moet-boot profiles check` lists them)" if more else ""
+        super().__init__(f"{first}{rest}", fix=first.fix)
+        self.problems = tuple(problems)

@@ -1,0 +1,81 @@
+"""Errors of the typed model in words: which key, what was seen, what was expected, which known key is near."""
+
+import json
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from moet_boot.profile.files import Raw
+from moet_boot.profile.model import Profile
+from moet_boot.profile.nearest import did_you_mean
+from moet_boot.profile.problem import Problem
+
+_SHOWN = 60
+
+
+def explain_errors(error: ValidationError, raw: Raw, file: str) -> list[Problem]:
+    """One problem for each key that is wrong, in the order of the model."""
+    problems: dict[str, Problem] = {}
+    for detail in error.errors(include_url=False):
+        location = _location(detail, raw)
+        key = ".".join(location)
+        problems.setdefault(key, _problem(detail, location, key, file))
+    return list(problems.values())
+
+
+def _problem(detail: ErrorDetails, location: tuple[str, ...], key: str, file: str) -> Problem:
+    match detail["type"]:
+        case "missing":
+            return Problem(file, key, "is missing", f"add {location[-1]}; every profile needs it")
+        case "extra_forbidden":
+            known = known_keys(location[:-1])
+            names = f"known here: {', '.join(known)}" if known else ""
+            return Problem(file, key, "is not a known key", did_you_mean(location[-1], known, names))
+        case _:
+            what = f"is {_shown(detail['input'])}, but {_lower(detail['msg'])}"
+            return Problem(file, key, what, "see `moet-boot profiles schema` for what is allowed")
+
+
+def known_keys(location: tuple[str, ...]) -> list[str]:
+    """The keys that the model knows at a location such as `("hardware", "gpu")`."""
+    here: Any = Profile
+    for part in location:
+        if not (isinstance(here, type) and issubclass(here, BaseModel)):
+            return []
+        fields = {field.alias or name: field for name, field in here.model_fields.items()}
+        field = fields.get(part)
+        here = _table_of(field.annotation) if field else here
+    if isinstance(here, type) and issubclass(here, BaseModel):
+        return [field.alias or name for name, field in here.model_fields.items()]
+    return []
+
+
+def _table_of(annotation: Any) -> Any:
+    """The model inside `Model | None` or `dict[str, Model]`."""
+    models = [a for a in get_args(annotation) if isinstance(a, type) and issubclass(a, BaseModel)]
+    return models[0] if models else annotation
+
+
+def _location(detail: ErrorDetails, raw: Raw) -> tuple[str, ...]:
+    """The path of the key in the file: pydantic adds the member of a union that it tried."""
+    path: list[str] = []
+    here: Any = raw
+    for part in detail["loc"]:
+        if not isinstance(here, dict | list):
+            break
+        path.append(str(part))
+        if isinstance(here, list):
+            here = here[part] if isinstance(part, int) and part < len(here) else None
+        else:
+            here = here.get(part)
+    return tuple(path)
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]
