@@ -1,0 +1,30 @@
+"""What every test gets: folders of its own for state, and a run that fails when a test was skipped."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that a test does may land in the user's own state, configuration or environment."""
+    for name in list(os.environ):
+        if name.startswith("MOET_BOOT_") and name not in {"MOET_BOOT_ENGINE", "MOET_BOOT_DEMO_MODEL", "MOET_BOOT_TEST_DOCKER"}:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("MOET_BOOT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("MOET_BOOT_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A skipped test fails the run: whatever it needs is missing, and somebody must know."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or os.environ.get("MOET_BOOT_ALLOW_SKIPS") == "1":
+        return
+    skipped = reporter.stats.get("skipped", [])
+    if skipped and session.exitstatus == pytest.ExitCode.OK:
+        reporter.write_line(f"{len(skipped)} tests were skipped: install what they need", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
