@@ -2,13 +2,15 @@
 
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from moet_boot.engine.failure import Evidence, Failure, FailureKind, classify
+from moet_boot.engine.failure import Ending, Failure, diagnose
+from moet_boot.engine.failure_table import FailureClass
 from moet_boot.engine.phases import PhaseTracker
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.phases import Phase
+from moet_boot.receipts.model import Failure as FailureRecord
 from moet_boot.supervise.asking import Asked, Pending
 from moet_boot.supervise.effects import Clock, Guard, Probe, Prober, Server, ServerExit, StopSummary
 from moet_boot.supervise.journal import Journal
@@ -118,7 +120,7 @@ class BootAttempt:
         hands.journal.end_attempt(
             self._elapsed(),
             server_exit=end.server_exit.words if end.server_exit else None,
-            failure=end.failure.record() if end.failure else None,
+            failure=_recorded(end.failure) if end.failure else None,
             curve=curve,
         )
         return end
@@ -158,12 +160,13 @@ class BootAttempt:
             if event.action in {"kill", "stop"}:
                 killed = event
         if killed is not None:
-            failure = self._failure(Evidence(guard_reason=killed.reason))
+            failure = self._failure(Ending(stopped_by_guard=True))
             return self._stop(Cause.GUARD, failure=failure, grace_s=0)
         if not self._guard.alive:
             failure = Failure(
-                FailureKind.UNKNOWN,
-                "the memory guard ended by itself, and the server must not run unguarded; see its log",
+                FailureClass.UNKNOWN,
+                "the memory guard ended by itself, and the server must not run unguarded",
+                "somebody killed it, or it is a bug: report it with the receipt",
             )
             return self._stop(Cause.GUARD_LOST, failure=failure, grace_s=0)
         return None
@@ -194,7 +197,7 @@ class BootAttempt:
         if guarded is not None:
             return guarded
         self._read_log()
-        failure = self._failure(Evidence(exit_code=ended.code, signal=ended.signal, oom_killed=ended.oom_killed))
+        failure = self._failure(Ending(exit_code=ended.code, signal=ended.signal, oom_killed=ended.oom_killed))
         summary = self.hands.server.stop(0)
         return AttemptEnd(Cause.EXITED, self._ready, failure, server_exit=ended, stop=summary)
 
@@ -206,7 +209,7 @@ class BootAttempt:
         waited = self.hands.clock.now() - self._phase_since
         if limit is None or waited <= limit:
             return None
-        failure = self._failure(Evidence(hung_phase=phase, hung_seconds=waited, last_fault=self._last_fault))
+        failure = self._failure(Ending(hung_in=phase))
         return self._stop(Cause.HANG, failure=failure)
 
     def _probe(self) -> AttemptEnd | None:
@@ -271,8 +274,8 @@ class BootAttempt:
         return self._hung(probe)
 
     def _hung(self, probe: Probe) -> AttemptEnd:
-        evidence = Evidence(hung_phase=Phase.SERVING, last_fault=f"{probe.step}: {probe.fault}")
-        return self._stop(Cause.HANG, failure=self._failure(evidence))
+        self._last_fault = f"{probe.step}: {probe.fault}"
+        return self._stop(Cause.HANG, failure=self._failure(Ending(hung_in=Phase.SERVING)))
 
     def _look(self) -> None:
         now = self.hands.clock.now()
@@ -280,8 +283,12 @@ class BootAttempt:
             self._next_look = now + self.timing.look_s
             self.hands.listener.tick(self.hands.journal.measure())
 
-    def _failure(self, evidence: Evidence) -> Failure:
-        return classify(evidence, self.hands.server.log_tail(), was_ready=self._ready)
+    def _failure(self, ending: Ending) -> Failure:
+        log = self.hands.server.log_tail().decode("utf-8", "replace")
+        failure = diagnose(replace(ending, log=log, was_ready=self._ready))
+        if ending.hung_in is not None and self._last_fault:
+            return replace(failure, cause=f"{failure.cause} (last probe: {self._last_fault})")
+        return failure
 
     def _stop(
         self,
@@ -295,3 +302,7 @@ class BootAttempt:
         return AttemptEnd(
             cause, self._ready, failure, signal_number, server_exit=self.hands.server.exited(), stop=summary
         )
+
+
+def _recorded(failure: Failure) -> FailureRecord:
+    return FailureRecord(kind=failure.kind.value, sentence=failure.sentence, evidence=failure.evidence or "")

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from moet_boot.engine.failure import Failure
+from moet_boot.engine.failure import Failure, restartable
 from moet_boot.exits import Exit
 from moet_boot.profile.model import Restart
 from moet_boot.receipts.model import Outcome
@@ -69,11 +69,11 @@ class Session:
 
     def _after_failure(self, end: AttemptEnd, failure: Failure) -> Ending | None:
         past = self.breaker.remember(
-            PastFailure(self.wall(), failure.kind, failure.sentence), window_s=self.policy.window_s
+            PastFailure(self.wall(), failure.kind.value, failure.sentence), window_s=self.policy.window_s
         )
         choice = decide(
-            restartable=failure.restartable(was_ready=end.was_ready) and end.cause is not Cause.GUARD_LOST,
-            kind=failure.kind,
+            restartable=restartable(failure.kind, was_ready=end.was_ready) and end.cause is not Cause.GUARD_LOST,
+            kind=failure.kind.value,
             was_ready=end.was_ready,
             failures_at=[f.at for f in past],
             now=self.wall(),
