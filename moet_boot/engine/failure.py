@@ -4,30 +4,18 @@ The last line of a log is often only a summary, and exit code 0 does not mean a 
 4 and 5): the cause is the first error line that is known, wherever in the log it stands.
 """
 
-import re
 import signal
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from moet_boot.engine.failure_table import FailureClass, Known, known_failures
+from moet_boot.engine.error_lines import EVIDENCE_CHARS, first_error, last_message, suspicious
+from moet_boot.engine.failure_table import FailureClass, known_failures
 from moet_boot.phases import Phase
 
-EVIDENCE_CHARS = 400
+USAGE_EXIT = 2
+"""What argparse exits with."""
 _SIGNAL_BASE = 128
 _NEVER_AGAIN_BEFORE_READY = {FailureClass.USAGE, FailureClass.ARTEFACT, FailureClass.MEMORY}
 _CRASH_SIGNALS = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
-
-_LINE = re.compile(
-    r"(?:\([^()]{1,60} pid=\d+\) ?)?"
-    r"(?:(?P<level>[A-Z]{4,8})(?: \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\]|:) ?)?"
-    r"(?P<message>.*)"
-)
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_TALK = {"DEBUG", "INFO", "WARNING"}
-# Blank lines and what a traceback quotes; the details of a pydantic error are indented by two.
-_SOURCE = re.compile(r"\s*$|    |  File ")
-_PYTHON_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)(?::|$)")
-_LOOKS_BAD = re.compile(r"[Ee]rror|ERR|[Ee]xception|invalid|died|fatal|Timed out|CUDA|GPU|FLOOR|moe_w2|cubin")
 
 
 @dataclass(frozen=True)
@@ -75,123 +63,79 @@ def restartable(kind: FailureClass, *, was_ready: bool) -> bool:
 
 
 def diagnose(ending: Ending) -> Failure:
-    """The most certain explanation: what moet-boot itself saw, then the log, then how the process ended."""
-    found = _from_log(ending.log)
-    if ending.stopped_by_guard or ending.oom_killed:
-        return _killed_for_memory(ending, found)
-    if found and not found.general:
-        return found.failure
+    """The most certain explanation: the guard's act, a known text, the OOM killer, a deadline, then the status."""
+    known = _known(ending.log, general=False)
+    if ending.stopped_by_guard:
+        remedy = "free memory or ask for less; the receipt's curve shows the phase and the lowest point"
+        evidence = known.evidence if known else None
+        return Failure(FailureClass.MEMORY, "the memory guard stopped the server", remedy, evidence)
+    if known:
+        return known
+    if ending.oom_killed:
+        cause = f"the kernel's OOM killer ended the server {_when(ending)}"
+        return Failure(FailureClass.MEMORY, cause, "free memory or ask for less", _shown(ending.log))
     if ending.hung_in:
         return _hang(ending.hung_in, ending.log)
-    if found:
-        return found.failure
-    return _from_status(ending, _first_python_error(ending.log))
+    return _known(ending.log, general=True) or _from_status(ending)
 
 
-@dataclass(frozen=True)
-class _Match:
-    failure: Failure
-    general: bool
-
-
-def _killed_for_memory(ending: Ending, found: _Match | None) -> Failure:
-    who = "the memory guard stopped the server" if ending.stopped_by_guard else "the kernel killed it for memory"
-    remedy = "the receipt's curve shows the phase and the lowest point: free memory or ask for less"
-    evidence = found.failure.evidence if found else None
-    return Failure(FailureClass.MEMORY, who, remedy, evidence)
+def _known(log: str, *, general: bool) -> Failure | None:
+    """The first suspicious line that the table knows."""
+    rows = [row for row in known_failures() if row.general == general]
+    for line in suspicious(log):
+        for row in rows:
+            if match := row.pattern.search(line):
+                return Failure(row.kind, row.explain(match), row.remedy, line.strip()[:EVIDENCE_CHARS])
+    return None
 
 
 def _hang(phase: Phase, log: str) -> Failure:
     if phase is Phase.SERVING:
-        cause, remedy = "the server answers but generates no token", "restart it; report it if it comes again"
+        cause = "the server runs and generates no token any more"
+        remedy = "restart it; report it if it comes again"
     else:
         cause = f"nothing moved on from the phase '{phase.words}' before its deadline"
-        remedy = "the last lines of the log say what it waits for; on a slow disk raise the phase's deadline"
-    return Failure(FailureClass.HANG, cause, remedy, _last_line(log))
+        remedy = "the end of the log says what it waits for; on a slow disk raise the deadline of the phase"
+    return Failure(FailureClass.HANG, cause, remedy, last_message(log) or None)
 
 
-def _from_log(log: str) -> _Match | None:
-    general: _Match | None = None
-    lines = _error_lines(log)
-    for index, line in enumerate(lines):
-        for known in known_failures():
-            if (known.general and general) or not (match := known.pattern.search(line)):
-                continue
-            found = _matched(known, match, _with_details(lines, index))
-            if not found.general:
-                return found
-            general = found
-    return general
-
-
-def _matched(known: Known, match: re.Match[str], evidence: str) -> _Match:
-    return _Match(Failure(known.kind, known.explain(match), known.remedy, evidence), known.general)
-
-
-def _with_details(lines: list[str], index: int) -> str:
-    """The line, and what a pydantic error says below it."""
-    details = lines[index + 1 : index + 3] if "validation error" in lines[index] else []
-    return " ".join([lines[index], *(d.strip() for d in details)])[:EVIDENCE_CHARS]
-
-
-def _error_lines(log: str) -> list[str]:
-    """The lines that may explain a failure, without prefix; after a validation error also its details."""
-    kept: list[str] = []
-    details = 0
-    for line in _messages(log.splitlines()):
-        if _LOOKS_BAD.search(line) or details > 0:
-            kept.append(line)
-            details -= 1
-        if "validation error" in line:
-            details = 2
-    return kept
-
-
-def _messages(lines: Iterable[str]) -> Iterator[str]:
-    """What the server says, without the lines that it marks as mere information or warning."""
-    for line in lines:
-        found = _LINE.match(_ANSI.sub("", line))
-        if found and found["level"] not in _TALK and not _SOURCE.match(found["message"]):
-            yield found["message"]
-
-
-def _first_python_error(log: str) -> str | None:
-    """The first exception that the log reports."""
-    return next((m[:EVIDENCE_CHARS] for m in _messages(log.splitlines()) if _PYTHON_ERROR.match(m)), None)
-
-
-def _last_line(log: str) -> str | None:
-    return next((m[:EVIDENCE_CHARS] for m in reversed(list(_messages(log.splitlines())))), None)
-
-
-def _from_status(ending: Ending, error: str | None) -> Failure:
+def _from_status(ending: Ending) -> Failure:
     """What exit code or signal alone can tell."""
     fatal = ending.fatal_signal
+    kind, cause, remedy = _from_signal(ending, fatal) if fatal is not None else _from_exit(ending)
+    return Failure(kind, cause, remedy, _shown(ending.log))
+
+
+def _from_signal(ending: Ending, fatal: int) -> tuple[FailureClass, str, str]:
+    name = _signal_name(fatal)
     if fatal == signal.SIGKILL:
-        remedy = "look for the OOM killer, earlyoom or a person in the kernel log"
-        return Failure(FailureClass.MEMORY, "something killed the server with SIGKILL", remedy, error)
+        cause = f"something killed the server with SIGKILL {_when(ending)}, most likely for memory"
+        return FailureClass.MEMORY, cause, "look for the OOM killer or earlyoom in the kernel log"
     if fatal in _CRASH_SIGNALS:
-        cause = f"the server crashed ({signal.Signals(fatal).name})"
-        return Failure(FailureClass.ENGINE_CRASH, cause, "report it with `moet-boot report`", error)
-    if fatal is not None:
-        cause = f"something else stopped the server ({_signal_name(fatal)})"
-        return Failure(FailureClass.UNKNOWN, cause, "find out who sent the signal; start it again", error)
-    if ending.exit_code == 2:  # noqa: PLR2004  (what argparse exits with)
-        cause, remedy = "the server refused its command line", "its last log lines name the argument"
-        return Failure(FailureClass.USAGE, cause, remedy, error or _last_line(ending.log))
-    return _unexplained(ending, error)
+        return FailureClass.ENGINE_CRASH, f"the server crashed with {name}", "report it with `moet-boot report`"
+    return FailureClass.UNKNOWN, f"{name} ended the server, and moet-boot did not send it", "find out who did"
 
 
-def _unexplained(ending: Ending, error: str | None) -> Failure:
+def _from_exit(ending: Ending) -> tuple[FailureClass, str, str]:
+    remedy = "read the end of its log, and report it with `moet-boot report`"
+    if ending.exit_code == USAGE_EXIT:
+        return FailureClass.USAGE, "the server refused its command line", "its last log lines name the argument"
+    if ending.exit_code is None:
+        return FailureClass.UNKNOWN, "the server gave no reason", remedy
     if ending.exit_code == 0:
         cause = "the server ended by itself with exit code 0, which nobody asked for"
-    elif ending.exit_code is None:
-        cause = "the server gave no reason"
     else:
         cause = f"the server ended with exit code {ending.exit_code}"
-    detail = f" ({error})" if error else ""
-    remedy = "read the end of its log, and report it with `moet-boot report`"
-    return Failure(FailureClass.UNKNOWN, cause + detail, remedy, error or _last_line(ending.log))
+    error = first_error(ending.log)
+    return FailureClass.UNKNOWN, cause + (f" ({error})" if error else ""), remedy
+
+
+def _when(ending: Ending) -> str:
+    return "while it served" if ending.was_ready else "before it was ready"
+
+
+def _shown(log: str) -> str | None:
+    return first_error(log) or last_message(log) or None
 
 
 def _signal_name(number: int) -> str:

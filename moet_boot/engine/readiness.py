@@ -153,7 +153,7 @@ class ReadinessProbe:
             raise _NotReadyError(Readiness.REFUSED, f"nothing listens yet ({error})") from error
         except httpx2.TimeoutException as error:
             raise _NotReadyError(late, f"{path} did not answer within {limit_s:g} s") from error
-        except (httpx2.HTTPError, httpx2.StreamError) as error:
+        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError) as error:
             why = f"{path} broke off: {type(error).__name__}: {error}"[:300]
             raise _NotReadyError(Readiness.UNHEALTHY, why) from error
 
