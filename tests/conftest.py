@@ -10,7 +10,11 @@ import pytest
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that a test does may land in the user's own state, configuration or environment."""
     for name in list(os.environ):
-        if name.startswith("MOET_BOOT_") and name not in {"MOET_BOOT_ENGINE", "MOET_BOOT_DEMO_MODEL", "MOET_BOOT_TEST_DOCKER"}:
+        if name.startswith("MOET_BOOT_") and name not in {
+            "MOET_BOOT_ENGINE",
+            "MOET_BOOT_DEMO_MODEL",
+            "MOET_BOOT_TEST_DOCKER",
+        }:
             monkeypatch.delenv(name)
     monkeypatch.setenv("MOET_BOOT_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("MOET_BOOT_RUNTIME_DIR", str(tmp_path / "run"))
