@@ -14,22 +14,22 @@ from moet_boot.profile.problem import Problem
 _SHOWN = 60
 
 
-def explain_errors(error: ValidationError, raw: Raw, file: str) -> list[Problem]:
+def explain_errors(error: ValidationError, raw: Raw, file: str, model: type[BaseModel] = Profile) -> list[Problem]:
     """One problem for each key that is wrong, in the order of the model."""
     problems: dict[str, Problem] = {}
     for detail in error.errors(include_url=False):
         location = _location(detail, raw)
         key = ".".join(location)
-        problems.setdefault(key, _problem(detail, location, key, file))
+        problems.setdefault(key, _problem(detail, location, key, file, model))
     return list(problems.values())
 
 
-def _problem(detail: ErrorDetails, location: tuple[str, ...], key: str, file: str) -> Problem:
+def _problem(detail: ErrorDetails, location: tuple[str, ...], key: str, file: str, model: type[BaseModel]) -> Problem:
     match detail["type"]:
         case "missing":
-            return Problem(file, key, "is missing", f"add {location[-1]}; every profile needs it")
+            return Problem(file, key, "is missing", f"add {location[-1]}; it is required")
         case "extra_forbidden":
-            known = known_keys(location[:-1])
+            known = known_keys(location[:-1], model)
             names = f"known here: {', '.join(known)}" if known else ""
             return Problem(file, key, "is not a known key", did_you_mean(location[-1], known, names))
         case _:
@@ -37,9 +37,9 @@ def _problem(detail: ErrorDetails, location: tuple[str, ...], key: str, file: st
             return Problem(file, key, what, "see `moet-boot profiles schema` for what is allowed")
 
 
-def known_keys(location: tuple[str, ...]) -> list[str]:
+def known_keys(location: tuple[str, ...], model: type[BaseModel] = Profile) -> list[str]:
     """The keys that the model knows at a location such as `("hardware", "gpu")`."""
-    here: Any = Profile
+    here: Any = model
     for part in location:
         if not (isinstance(here, type) and issubclass(here, BaseModel)):
             return []

@@ -1,0 +1,88 @@
+"""Parts of a profile that are no settings of the server but that people set: port, host, program, image, paths."""
+
+import re
+
+from moet_boot.profile.assignment import Assignment, lay_over
+from moet_boot.profile.model import Chosen, Profile, SettingValue
+from moet_boot.profile.nearest import did_you_mean
+
+PATH_PREFIX = "path."
+_GPUS = re.compile(r"all|none|\d+|device=\d+(,\d+)*")
+_HOST = re.compile(r"[0-9A-Za-z.:_-]+")
+_MAX_PORT = 65535
+
+_ENGINE_FIELDS = {"port": "port", "host": "host", "served-model-name": "served_name"}
+PARTS = (*_ENGINE_FIELDS, "engine", "image", "gpus")
+"""Keys of `--set` beside the server's own; `path.ARTEFACT` comes with them."""
+
+
+def set_part(profile: Profile, name: str, given: Assignment) -> Profile:
+    """The profile with that part set; raises UsageError for a value that it cannot have."""
+    if given.removes:
+        raise given.refuse("it cannot be left out", f"give {name} a value")
+    if name in _ENGINE_FIELDS:
+        return _set_engine_field(profile, name, given)
+    if name == "engine":
+        return _set_engine(profile, given)
+    if name in {"image", "gpus"}:
+        return _set_container_field(profile, name, given)
+    return _set_path(profile, given)
+
+
+def _set_engine_field(profile: Profile, name: str, given: Assignment) -> Profile:
+    """Who asks the server and the server itself must be told the same."""
+    field, flag = _ENGINE_FIELDS[name], f"--{name}"
+    value = _port(given) if name == "port" else given.text
+    if name == "host" and not _HOST.fullmatch(given.text):
+        raise given.refuse("expected an address or a host name", "such as 127.0.0.1 or 0.0.0.0")
+    old = getattr(profile.engine, field)
+    profile = _chosen(profile, f"engine.{field}", str(old), given)
+    changes: dict[str, object] = {"engine": profile.engine.model_copy(update={field: value})}
+    if profile.container is None or profile.container.pass_arguments:
+        changes["flags"] = {**profile.flags, flag: lay_over(profile.flags.get(flag), value, given)}
+    return profile.model_copy(update=changes)
+
+
+def _port(given: Assignment) -> SettingValue:
+    if not re.fullmatch(r"\d{1,5}", given.text) or not 1 <= int(given.text) <= _MAX_PORT:
+        raise given.refuse(f"expected a port from 1 to {_MAX_PORT}")
+    return int(given.text)
+
+
+def _set_engine(profile: Profile, given: Assignment) -> Profile:
+    command = (given.text, *(profile.engine.command[1:] or ("serve",)))
+    old = profile.engine.command[0] if profile.engine.command else "none"
+    profile = _chosen(profile, "engine.command", old, given)
+    return profile.model_copy(update={"engine": profile.engine.model_copy(update={"command": command})})
+
+
+def _set_container_field(profile: Profile, name: str, given: Assignment) -> Profile:
+    container = profile.container
+    if container is None:
+        raise given.refuse(f"profile {profile.name} has no container", "choose a profile that runs in one")
+    value = given.text
+    if name == "gpus":
+        if not _GPUS.fullmatch(value):
+            raise given.refuse("expected all, none, or the number of a GPU", "such as gpus=1 or gpus=device=1")
+        value = {"none": ""}.get(value, f"device={value}" if value.isdigit() else value)
+    profile = _chosen(profile, f"container.{name}", getattr(container, name), given)
+    return profile.model_copy(update={"container": container.model_copy(update={name: value})})
+
+
+def _set_path(profile: Profile, given: Assignment) -> Profile:
+    name = given.key.removeprefix(PATH_PREFIX)
+    artefact = profile.artefacts.get(name)
+    if artefact is None:
+        known = list(profile.artefacts)
+        hint = did_you_mean(name, known, f"it has: {', '.join(known) or 'none'}")
+        raise given.refuse(f"profile {profile.name} has no artefact {name!r}", hint)
+    profile = _chosen(profile, f"artefacts.{name}.path", artefact.path, given)
+    moved = artefact.model_copy(update={"path": given.text})
+    return profile.model_copy(update={"artefacts": {**profile.artefacts, name: moved}})
+
+
+def _chosen(profile: Profile, key: str, old: str, given: Assignment) -> Profile:
+    before = profile.chosen.get(key)
+    layer, losers = (before.layer, before.overrides) if before else ("profile", ())
+    now = Chosen(layer=given.layer, overrides=(f"{layer}={old}", *losers))
+    return profile.model_copy(update={"chosen": {**profile.chosen, key: now}})
