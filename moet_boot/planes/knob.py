@@ -45,11 +45,7 @@ class Knob:
         """Why the server would not read `value` as it was meant, or an empty string."""
         match self.kind:
             case KnobKind.SWITCH:
-                return (
-                    ""
-                    if value in {"0", "1"}
-                    else "the server reads everything but exactly 1 as off: write 0 or 1"
-                )
+                return "" if value in {"0", "1"} else "the server reads everything but exactly 1 as off: write 0 or 1"
             case KnobKind.INTEGER:
                 return "" if _is_integer(value) else "it must be a whole number"
             case KnobKind.NUMBER | KnobKind.GIB:

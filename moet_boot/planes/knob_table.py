@@ -36,9 +36,7 @@ _MAIN = (
     _text("_CUBIT_DIR", "/cubit-share", "folder of the compiled kernels"),
     _text("_KS", "7168,6144,4096,2048,1024,512", "contraction sizes whose kernels are loaded"),
     _choice("_DENSE_FP8", "0", "0 1", "experiment of NVFP4 models; a v2 server refuses anything but 0"),
-    _integer(
-        "_PREFILL_T", "96", "tokens above which a step counts as prefill; must hold seqs * (1 + drafts)"
-    ),
+    _integer("_PREFILL_T", "96", "tokens above which a step counts as prefill; must hold seqs * (1 + drafts)"),
     _choice("_PREFILL_FP4", "1", "0 1 ensure", "use of FP4 slots during prefill"),
     _switch("_AFRAG", "1", "variant of the prefill kernel"),
     _integer("_A32_G1", "128", "activation group of the first matrix"),
@@ -57,9 +55,7 @@ _STORES = (
     _text("_PLANES_CACHE", None, "folder of the planes cache"),
     _text("_STORE_DIR", None, "folder of the packs"),
     _text("_CKPT_ID", None, "name of the checkpoint in identities, instead of a hash of file times", V2),
-    _choice(
-        "_ZERO_MODE", "auto", "auto sign alt", "sign of exact zeros; part of identities, not of these bytes"
-    ),
+    _choice("_ZERO_MODE", "auto", "auto sign alt", "sign of exact zeros; part of identities, not of these bytes"),
     _switch("_STREAM_BUILD", "1", "streaming first boot, NVFP4 checkpoints only"),
     _integer("_STORE_THREADS", "8", "threads that read packs"),
     Knob(

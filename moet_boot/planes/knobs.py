@@ -23,9 +23,7 @@ def check_knob(name: str, value: str, server: ServerVersion | None = None) -> No
     found = knob(name)
     if server is not None and server not in found.servers:
         only = ", ".join(sorted(found.servers))
-        raise UsageError(
-            f"{name} is read by {only} servers only, this profile is for {server}", fix=f"drop {name}"
-        )
+        raise UsageError(f"{name} is read by {only} servers only, this profile is for {server}", fix=f"drop {name}")
     problem = found.problem(value)
     if problem:
         raise UsageError(f"{name}={value!r}: {problem}", fix=f"{name} means: {found.meaning}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from moet_boot.planes.geometry import Geometry
 from moet_boot.planes.identity import short_key
-from moet_boot.planes.json_file import JsonFile
+from moet_boot.planes.json_file import MISSING, JsonFile
 from moet_boot.planes.server_version import QUANTIZER_ABI, ServerVersion
 
 V1_VERSION = "tsym4-fragmajor-v1"
@@ -33,9 +33,7 @@ class CacheIdentity:
     def meta(self, server: ServerVersion) -> dict[str, object]:
         """The object in the order in which the server writes it."""
         v1 = server is ServerVersion.V1
-        version: dict[str, object] = (
-            {"version": V1_VERSION} if v1 else {"version": 2, "quantizer_abi": QUANTIZER_ABI}
-        )
+        version: dict[str, object] = {"version": V1_VERSION} if v1 else {"version": 2, "quantizer_abi": QUANTIZER_ABI}
         return {
             **version,
             "ckpt_id": self.ckpt_id,
@@ -63,6 +61,9 @@ class CacheFacts:
     parts: Mapping[str, int] = field(default_factory=dict)
     hole_layers: tuple[int, ...] = ()
     damaged_layers: tuple[int, ...] = ()
+
+
+NO_CACHE = CacheFacts(MISSING)
 
 
 def part_name(layer: int, part: str) -> str:

@@ -204,11 +204,7 @@ def _check_fire(plan: PoolPlan, slots: int, server: ServerVersion) -> list[PoolF
         f"{plan.top_k} experts x {1 + plan.n_spec} tokens x {_counted(plan.max_num_seqs)} sequences, with re-fires"
     )
     fix = "raise VLLM_MOE_W2_DELTA_GB, lower --max-num-seqs or switch speculation off"
-    return [
-        PoolFinding(
-            PoolLevel.WARN if warned else PoolLevel.REFUSE, PoolRule.FIRE_FLOOR, what, fix, "FIRE FLOOR"
-        )
-    ]
+    return [PoolFinding(PoolLevel.WARN if warned else PoolLevel.REFUSE, PoolRule.FIRE_FLOOR, what, fix, "FIRE FLOOR")]
 
 
 def _check_gate_tier(plan: PoolPlan, server: ServerVersion) -> list[PoolFinding]:
