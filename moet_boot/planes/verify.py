@@ -1,0 +1,116 @@
+"""`verify_file`: is this plane file whole, and is it what it claims to be."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from moet_boot.planes.direct_io import DirectReader, unreadable
+from moet_boot.planes.moet2pf_read import (
+    KNOWN_FILES,
+    PUBLISHED_BYTES,
+    PUBLISHED_NAME,
+    FileFormat,
+    HeaderFacts,
+    header_facts,
+)
+from moet_boot.planes.progress import Progress, no_progress
+from moet_boot.planes.verify_foreign import NO_TABLE, verify_foreign
+from moet_boot.planes.verify_own import verify_own
+from moet_boot.planes.verify_report import SlotFindings, VerifyOptions, VerifyReport
+from moet_boot.planes.whole_file import whole_file_sha256
+
+
+def verify_file(
+    path: Path, options: VerifyOptions, *, on_slots: Progress = no_progress, on_whole_file: Progress = no_progress
+) -> VerifyReport:
+    """Verify one plane file; what is wrong with it is in the report.
+
+    Raises ArtefactMissingError when there is no file, ArtefactDamagedError when it is no readable regular
+    file or its header or table cannot be read. Reads past the page cache.
+    """
+    started = time.monotonic()
+    with DirectReader(path, direct=options.direct) as reader:
+        facts = header_facts(reader)
+        findings = _verify_slots(reader, facts, options, on_slots)
+        digest = _digest(reader, facts, options, on_whole_file)
+        known = KNOWN_FILES.get(digest) if digest else None
+        return VerifyReport(
+            path=path,
+            format=facts.format,
+            options=options,
+            findings=_with_whole_file(findings, facts, digest, known),
+            revision=facts.revision,
+            whole_file_sha256=digest,
+            known=known,
+            io=reader.io,
+            bytes_read=reader.bytes_read,
+            duration_s=time.monotonic() - started,
+        )
+
+
+def _verify_slots(
+    reader: DirectReader, facts: HeaderFacts, options: VerifyOptions, on_progress: Progress
+) -> SlotFindings:
+    problems, notes = _expectations(facts, options)
+    if facts.header is not None:
+        findings = verify_own(reader, facts.header, options, on_progress)
+    elif facts.format is FileFormat.NOT_MOET2PF:
+        findings = SlotFindings()
+    else:
+        findings = _verify_discoverable(reader, facts, options, on_progress)
+    return replace(
+        findings,
+        problems=(*facts.problems, *problems, *findings.problems),
+        notes=(*notes, *findings.notes),
+    )
+
+
+def _verify_discoverable(
+    reader: DirectReader, facts: HeaderFacts, options: VerifyOptions, on_progress: Progress
+) -> SlotFindings:
+    geometry = facts.geometry or options.geometry
+    if geometry is not None:
+        return verify_foreign(reader, geometry, options, on_progress)
+    difference = reader.size - PUBLISHED_BYTES
+    size = f"{abs(difference)} bytes {'more' if difference > 0 else 'fewer'} than the published file"
+    return SlotFindings(
+        problems=(f"the header's layout is unknown and the file has {size}: damaged, or another model's",)
+    )
+
+
+def _expectations(facts: HeaderFacts, options: VerifyOptions) -> tuple[list[str], list[str]]:
+    """What contradicts the revision and the checkpoint that were named, and what could not be compared."""
+    problems, notes = [], []
+    if options.revision is not None:
+        if facts.revision is None and facts.magic_ok:
+            notes.append("the header's revision could not be read and was not compared")
+        elif facts.magic_ok and facts.revision != options.revision:
+            problems.append(f"made from revision {facts.revision}, expected {options.revision}")
+    if facts.geometry is not None and options.geometry not in {None, facts.geometry}:
+        problems.append(f"made for {facts.geometry}, the checkpoint is {options.geometry}")
+    index = facts.header.index_sha256 if facts.header else bytes(32)
+    if options.index_sha256 is not None and any(index) and index != options.index_sha256:
+        problems.append(
+            f"made from a checkpoint whose index has sha256 {index.hex()}, this one has {options.index_sha256.hex()}"
+        )
+    return problems, notes
+
+
+def _digest(reader: DirectReader, facts: HeaderFacts, options: VerifyOptions, on_progress: Progress) -> str | None:
+    if not options.whole_file or not facts.magic_ok:
+        return None
+    try:
+        return whole_file_sha256(reader, on_progress=on_progress)
+    except OSError as error:
+        raise unreadable(reader.path, error) from error
+
+
+def _with_whole_file(findings: SlotFindings, facts: HeaderFacts, digest: str | None, known: str | None) -> SlotFindings:
+    """Weigh the whole-file digest: a known one settles everything, another one unmasks a published file."""
+    if known is not None:
+        others = tuple(problem for problem in findings.problems if problem != NO_TABLE)
+        return replace(findings, problems=others)
+    if digest is None or facts.format is FileFormat.OWN or facts.size != PUBLISHED_BYTES:
+        return findings
+    problem = f"differs from the published {PUBLISHED_NAME}: sha256 {digest}"
+    return replace(findings, problems=(*findings.problems, problem))

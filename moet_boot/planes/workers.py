@@ -1,0 +1,68 @@
+"""Jobs over threads: results come back as they are done, the first failure stops the rest."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from queue import SimpleQueue
+from typing import TypeVar
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+MAX_THREADS = 16
+
+
+def default_threads() -> int:
+    """Two per usable CPU, so that some read while others hash; at most 16."""
+    return min(MAX_THREADS, 2 * len(os.sched_getaffinity(0)))
+
+
+def run_in_threads(jobs: Iterable[J], make_work: Callable[[], Callable[[J], R]], threads: int) -> Iterator[R]:
+    """Yield the result of each job in the order of completion.
+
+    `make_work` is called once in each thread, so that a thread can own buffers. An exception of a job is
+    raised here, after all threads have ended; so it is when the caller stops iterating (or is interrupted).
+    """
+    source = iter(jobs)
+    lock, stop = threading.Lock(), threading.Event()
+    done: SimpleQueue[R | BaseException | None] = SimpleQueue()
+
+    def next_jobs() -> Iterator[J]:
+        while not stop.is_set():
+            try:
+                with lock:
+                    job = next(source)
+            except StopIteration:
+                return
+            yield job
+
+    def thread() -> None:
+        try:
+            work = make_work()
+            for job in next_jobs():
+                done.put(work(job))
+        except BaseException as failure:  # noqa: BLE001  (handed to the caller)
+            done.put(failure)
+        done.put(None)
+
+    crew = [threading.Thread(target=thread, name=f"planes-{index}", daemon=True) for index in range(threads)]
+    for member in crew:
+        member.start()
+    try:
+        yield from _results(done, threads)
+    finally:
+        stop.set()
+        for member in crew:
+            member.join()
+
+
+def _results(done: "SimpleQueue[R | BaseException | None]", threads: int) -> Iterator[R]:
+    running = threads
+    while running:
+        result = done.get()
+        if result is None:
+            running -= 1
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            yield result
