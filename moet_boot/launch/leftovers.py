@@ -1,0 +1,111 @@
+"""What a server leaves behind outside its processes: shared memory segments and rendezvous files.
+
+A killed vLLM leaves `/dev/shm/psm_*` and `sem.mp-*` (unevictable memory without swap), and every boot leaves
+`vllm_dist_<hex>` in the temporary directory (engine.md section 3). Only files are touched that were not there
+before the start, that the server's own processes were seen to hold or its own log names, and that nobody holds now.
+"""
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from moet_boot.launch.proc_table import PROC, Process, all_processes
+
+_SHM_NAME = re.compile(r"psm_|sem\.|torch_|vllm|cuda\.shm")
+_RENDEZVOUS = re.compile(rb"distributed_init_method=file://(/\S*/vllm_dist_[0-9a-f]{32})")
+_OVERLAP = 512
+
+
+class Leftovers:
+    """Notes what one server holds, and removes it once the server is gone. Make it before the start."""
+
+    def __init__(self, shm: Path = Path("/dev/shm"), proc: Path = PROC) -> None:  # noqa: S108
+        self._shm, self._proc = shm, proc
+        self._before = {(name, inode) for name, inode in _listing(shm).items()}
+        self._held: dict[Path, int] = {}
+        self._rendezvous: set[Path] = set()
+        self._overlap = b""
+
+    def note_holders(self, members: Iterable[Process]) -> None:
+        """Remember the segments that these processes have mapped or open."""
+        for path in {path for member in members for path in _held_by(member.pid, self._shm, self._proc)}:
+            with suppress(OSError):
+                inode = path.stat().st_ino
+                if (path.name, inode) not in self._before and _SHM_NAME.match(path.name):
+                    self._held[path] = inode
+
+    def note_log(self, chunk: bytes) -> None:
+        """Remember the rendezvous files that the log names."""
+        window = self._overlap + chunk
+        self._rendezvous |= {Path(os.fsdecode(found)) for found in _RENDEZVOUS.findall(window)}
+        self._overlap = window[-_OVERLAP:]
+
+    def remove(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Remove what is left; returns the removed paths, and the kept ones with the reason."""
+        existing = [p for p, inode in self._held.items() if _inode(p) == inode]
+        busy = self._still_held() if existing else set()
+        removed: list[str] = []
+        left: list[str] = []
+        for path in existing:
+            if path in busy:
+                left.append(f"{path} (another process holds it)")
+            else:
+                _remove(path, removed, left)
+        for path in sorted(self._rendezvous):
+            if _is_our_rendezvous(path):
+                _remove(path, removed, left)
+        return tuple(removed), tuple(left)
+
+    def _still_held(self) -> set[Path]:
+        living = (p for p in all_processes(self._proc) if not p.is_zombie)
+        return {path for process in living for path in _held_by(process.pid, self._shm, self._proc)}
+
+
+def _held_by(pid: int, shm: Path, proc: Path) -> set[Path]:
+    prefix = os.fsencode(shm) + b"/"
+    found: set[bytes] = set()
+    with suppress(OSError), (proc / str(pid) / "maps").open("rb") as lines:
+        found |= {line[line.index(prefix) :].rstrip(b"\n") for line in lines if prefix in line}
+    with suppress(OSError):
+        for entry in os.scandir(proc / str(pid) / "fd"):
+            with suppress(OSError):
+                found.add(os.fsencode(Path(entry.path).readlink()))
+    return {Path(os.fsdecode(f)) for f in found if f.startswith(prefix) and not f.endswith(b" (deleted)")}
+
+
+def _listing(folder: Path) -> dict[str, int]:
+    try:
+        return {entry.name: entry.inode() for entry in os.scandir(folder)}
+    except OSError:
+        return {}
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.lstat().st_ino
+    except OSError:
+        return None
+
+
+def _is_our_rendezvous(path: Path) -> bool:
+    """A plain file of this user in the temporary directory: a log line alone is no licence to delete."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return False
+    at_home = path.parent == Path(tempfile.gettempdir())
+    return at_home and stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid()
+
+
+def _remove(path: Path, removed: list[str], left: list[str]) -> None:
+    try:
+        path.unlink()
+        removed.append(str(path))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        left.append(f"{path} ({error.strerror})")
