@@ -13,7 +13,7 @@ COMMANDS = {
     "skip-forecast": "moet_boot.cli.planes.skip_forecast",
 }
 
-app = typer.Typer(cls=lazy_group("PlanesCommands", COMMANDS), no_args_is_help=True)
+app = typer.Typer(cls=lazy_group("PlanesCommands", COMMANDS), no_args_is_help=True, add_completion=False)
 
 
 @app.callback()
