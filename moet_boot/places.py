@@ -1,6 +1,8 @@
 """Where moet-boot keeps its files: XDG folders for a user, /var/lib and /run as root."""
 
 import os
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
@@ -12,12 +14,12 @@ APP = "moet-boot"
 
 def state_dir() -> Path:
     """Receipts, logs, stamps: `MOET_BOOT_STATE_DIR`, /var/lib/moet-boot as root, else XDG's state folder."""
-    return _place("MOET_BOOT_STATE_DIR", Path("/var/lib") / APP, platformdirs.user_state_path(APP))
+    return _place("MOET_BOOT_STATE_DIR", Path("/var/lib") / APP, platformdirs.user_state_path)
 
 
 def runtime_dir() -> Path:
     """Locks and status: `MOET_BOOT_RUNTIME_DIR`, /run/moet-boot as root, else the user's runtime folder."""
-    return _place("MOET_BOOT_RUNTIME_DIR", Path("/run") / APP, platformdirs.user_runtime_path(APP))
+    return _place("MOET_BOOT_RUNTIME_DIR", Path("/run") / APP, platformdirs.user_runtime_path)
 
 
 def config_files() -> list[Path]:
@@ -47,8 +49,13 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def _place(variable: str, as_root: Path, as_user: Path) -> Path:
+def _place(variable: str, as_root: Path, as_user: Callable[[str], Path]) -> Path:
     given = os.environ.get(variable)
     if given:
         return Path(given).expanduser().absolute()
-    return as_root if os.geteuid() == 0 else as_user
+    if os.geteuid() == 0:
+        return as_root
+    with warnings.catch_warnings():
+        # without XDG_RUNTIME_DIR platformdirs falls back below /tmp and says so each time
+        warnings.simplefilter("ignore")
+        return as_user(APP)

@@ -62,7 +62,7 @@ def _stop(found: Found, timeout_s: float, clock: Callable[[], float], sleep: Cal
         if clock() - started > timeout_s:
             raise MoetBootError(
                 f"the supervisor {status.supervisor_pid} did not end within {timeout_s:g} s",
-                fix=f"see `moet-boot status`; last resort: kill -9 {status.supervisor_pid}, and the guard stops the server",
+                fix=f"last resort: kill -9 {status.supervisor_pid}, and the guard stops the server",
             )
         sleep(LOOK_SECONDS)
     seconds = clock() - started
