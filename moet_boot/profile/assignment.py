@@ -38,7 +38,7 @@ def parse_assignment(text: str, layer: str, origin: str) -> Assignment:
 
 
 def lay_over(old: Setting | None, value: SettingValue | None, given: Assignment, form: str = "") -> Setting:
-    """The setting with its new value. A reason belongs to a value, so the old one is only quoted.
+    """The setting with its new value. A reason belongs to a value, so the old one only stays as `replaced_why`.
 
     `form` is how the old setting was written, where that says more than its value (`--no-x`).
     """
@@ -50,8 +50,16 @@ def lay_over(old: Setting | None, value: SettingValue | None, given: Assignment,
     losers = (f"{old.layer}={before}", *old.overrides)
     if before == words_of(value):
         return old.model_copy(update={"layer": given.layer, "overrides": losers})
-    why = f"chosen by {given.origin}; the reason for {before} was: {old.why}"
-    return Setting(value=value, absent=value is None, why=why, source=given.origin, layer=given.layer, overrides=losers)
+    ours = old.layer in {"profile", "variant"}
+    return Setting(
+        value=value,
+        absent=value is None,
+        why=f"chosen by {given.origin}",
+        source=given.origin,
+        layer=given.layer,
+        overrides=losers,
+        replaced_why=old.why if ours else old.replaced_why,
+    )
 
 
 def words(setting: Setting) -> str:

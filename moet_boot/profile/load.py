@@ -17,7 +17,7 @@ PLAIN = "plain"
 """The name of a profile without any of its variants."""
 
 _RESOLVED = ("variants", "chosen")
-_RESOLVED_SETTING = ("layer", "overrides")
+_RESOLVED_SETTING = ("layer", "overrides", "replaced_why")
 
 
 def load_profile(name_or_path: str, variant: str | None = None) -> Profile:

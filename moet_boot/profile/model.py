@@ -50,6 +50,8 @@ class Setting(Reasoned):
     absent: bool = False
     layer: str = "profile"
     overrides: tuple[str, ...] = ()
+    replaced_why: str | None = None
+    """The profile's reason for its own value, where a layer above replaced it; the resolver's too."""
 
 
 class MemoryKind(StrEnum):

@@ -8,7 +8,7 @@ from moet_boot.profile.config_file import Config
 from moet_boot.profile.env_names import known_env, read_env
 from moet_boot.profile.model import Profile, as_text
 from moet_boot.profile.nearest import did_you_mean
-from moet_boot.profile.parts import PARTS, PATH_PREFIX, set_part
+from moet_boot.profile.parts import PARTS, is_part, set_part
 from moet_boot.profile.vllm_flags import canonical, server_flags
 
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -21,7 +21,8 @@ def apply_overrides(
     """The profile with everything on top of it: config file, then `MOET_BOOT_*` of `env`, then `sets`.
 
     Each of `sets` is KEY=VALUE: the name of an environment variable, a flag with or without dashes, `port`,
-    `host`, `engine`, `image`, `gpus` or `path.ARTEFACT`. An empty VALUE, or `null`, leaves the setting out.
+    `host`, `engine`, `image`, `gpus`, `path.ARTEFACT` or `sampling.NAME`. An empty VALUE, or
+    `null`, leaves the setting out.
     Raises UsageError for an unknown key (with the nearest known one) and for a value of the wrong kind.
     """
     for assignment in (*_of_config(profile, config), *_of_environment(env or {}), *_of_flags(sets)):
@@ -53,7 +54,7 @@ def _of_flags(sets: Sequence[str]) -> list[Assignment]:
 
 def _apply(profile: Profile, given: Assignment) -> Profile:
     name = given.key.lstrip("-").replace("_", "-")
-    if given.key.startswith(PATH_PREFIX) or name in PARTS:
+    if is_part(given.key, name):
         return set_part(profile, name, given)
     try:
         return _set_env(profile, given) if _ENV_NAME.fullmatch(given.key) else _set_flag(profile, given)

@@ -1,23 +1,32 @@
 """Parts of a profile that are no settings of the server but that people set: port, host, program, image, paths."""
 
+import math
 import re
 
 from moet_boot.profile.assignment import Assignment, lay_over
-from moet_boot.profile.model import Chosen, Profile, SettingValue
+from moet_boot.profile.model import Chosen, Profile, Sampling, SettingValue
 from moet_boot.profile.nearest import did_you_mean
 
 PATH_PREFIX = "path."
+SAMPLING_PREFIX = "sampling."
 _GPUS = re.compile(r"all|none|\d+|device=\d+(,\d+)*")
 _HOST = re.compile(r"[0-9A-Za-z.:_-]+")
 _MAX_PORT = 65535
 
 _ENGINE_FIELDS = {"port": "port", "host": "host", "served-model-name": "served_name"}
 PARTS = (*_ENGINE_FIELDS, "engine", "image", "gpus")
-"""Keys of `--set` beside the server's own; `path.ARTEFACT` comes with them."""
+"""Keys of `--set` beside the server's own; `path.ARTEFACT` and `sampling.NAME` come with them."""
+
+
+def is_part(key: str, name: str) -> bool:
+    """Whether a key of `--set` is a part; `name` is the key without dashes in front."""
+    return name in PARTS or key.startswith((PATH_PREFIX, SAMPLING_PREFIX))
 
 
 def set_part(profile: Profile, name: str, given: Assignment) -> Profile:
     """The profile with that part set; raises UsageError for a value that it cannot have."""
+    if given.key.startswith(SAMPLING_PREFIX):
+        return _set_sampling(profile, given)
     if given.removes:
         raise given.refuse("it cannot be left out", f"give {name} a value")
     if name in _ENGINE_FIELDS:
@@ -79,6 +88,24 @@ def _set_path(profile: Profile, given: Assignment) -> Profile:
     profile = _chosen(profile, f"artefacts.{name}.path", artefact.path, given)
     moved = artefact.model_copy(update={"path": given.text})
     return profile.model_copy(update={"artefacts": {**profile.artefacts, name: moved}})
+
+
+def _set_sampling(profile: Profile, given: Assignment) -> Profile:
+    """What clients are advised to send; the rules judge it beside the server's settings."""
+    name = given.key.removeprefix(SAMPLING_PREFIX)
+    old = profile.sampling.get(name)
+    if old is None:
+        known = list(profile.sampling)
+        hint = did_you_mean(name, known, f"it has: {', '.join(known) or 'none'}")
+        raise given.refuse(f"profile {profile.name} advises nothing about {name!r}", hint)
+    try:
+        value = None if given.removes else float(given.text)
+    except ValueError:
+        raise given.refuse("expected a number, or nothing", "such as sampling.min_p=0.05") from None
+    if value is not None and not math.isfinite(value):
+        raise given.refuse("expected a number, or nothing", "such as sampling.min_p=0.05")
+    changed = Sampling(**lay_over(old, value, given).model_dump(), banned=old.banned)
+    return profile.model_copy(update={"sampling": {**profile.sampling, name: changed}})
 
 
 def _chosen(profile: Profile, key: str, old: str, given: Assignment) -> Profile:
