@@ -8,11 +8,12 @@ from enum import StrEnum
 from moet_boot.engine.failure import Ending, Failure, diagnose
 from moet_boot.engine.failure_table import FailureClass
 from moet_boot.engine.phases import PhaseTracker
+from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import Failure as FailureRecord
 from moet_boot.supervise.asking import Asked, Pending
-from moet_boot.supervise.effects import Clock, Guard, Probe, Prober, Server, ServerExit, StopSummary
+from moet_boot.supervise.effects import Clock, Guard, Probe, Prober, Server
 from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.signals import SignalQueue
 from moet_boot.supervise.timing import Timing
@@ -40,11 +41,14 @@ class AttemptEnd:
     failure: Failure | None = None
     signal: int | None = None
     server_exit: ServerExit | None = None
-    stop: StopSummary | None = None
+    stop: StopReport | None = None
 
 
 class Listener:
     """What `attempt` tells others about: phases, readiness, notes. This one keeps silent; override what you need."""
+
+    def begin(self, pid: int | None) -> None:
+        """The server was started."""
 
     def phase(self, phase: Phase, at_s: float) -> None:
         """The boot entered a phase."""
@@ -107,6 +111,7 @@ class BootAttempt:
             hands.server.start()
             pid = hands.server.pid
             self._guard = hands.start_guard(pid) if pid is not None else None
+            hands.listener.begin(pid)
             end = self._watch()
         except BaseException:
             # nothing may survive an error of ours: an unwatched server is what moet-boot exists to prevent

@@ -4,31 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
-
-
-@dataclass(frozen=True)
-class ServerExit:
-    """How the server's main process ended: an exit code or a signal; `oom_killed` where the runtime knows."""
-
-    code: int | None
-    signal: int | None = None
-    oom_killed: bool = False
-
-    @property
-    def words(self) -> str:
-        """For receipts and people: `exit code 1`, `signal 9`."""
-        return f"signal {self.signal}" if self.signal is not None else f"exit code {self.code}"
-
-
-@dataclass(frozen=True)
-class StopSummary:
-    """What a stop did. `seconds` until everything was gone; `left` names what could not be removed."""
-
-    seconds: float
-    forced: bool
-    left: tuple[str, ...] = ()
 
 
 class Server(Protocol):
@@ -50,7 +28,7 @@ class Server(Protocol):
     def log_tail(self) -> bytes:
         """The end of its log, for the search of a cause."""
 
-    def stop(self, grace_s: float) -> StopSummary:
+    def stop(self, grace_s: float) -> StopReport:
         """TERM, grace, KILL of the whole tree, sweep; `left` in the answer is what could not be removed."""
 
     def kill_now(self) -> None:

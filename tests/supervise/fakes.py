@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint, PlanRecord, Receipt, Versions
 from moet_boot.receipts.store import ReceiptStore
 from moet_boot.supervise.attempt import BootAttempt, Hands, Listener
-from moet_boot.supervise.effects import GuardEvent, Probe, ServerExit, StopSummary
+from moet_boot.supervise.effects import GuardEvent, Probe
 from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.signals import SignalQueue
 from moet_boot.supervise.timing import Timing
@@ -91,10 +92,10 @@ class FakeServer:
     def log_tail(self) -> bytes:
         return self.log
 
-    def stop(self, grace_s: float) -> StopSummary:
+    def stop(self, grace_s: float) -> StopReport:
         self.stops.append(grace_s)
         self.end = self.end or ServerExit(0)
-        return StopSummary(0.4, forced=grace_s == 0)
+        return StopReport(0.4, forced=grace_s == 0)
 
     def kill_now(self) -> None:
         self.killed = True

@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 
 from moet_boot.errors import MoetBootError
+from moet_boot.launch.ending import ServerExit
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
 from moet_boot.supervise.attempt import Cause
-from moet_boot.supervise.effects import GuardEvent, Probe, ServerExit
+from moet_boot.supervise.effects import GuardEvent, Probe
 from moet_boot.supervise.timing import Timing
 from moet_boot.units import GIB
 from tests.supervise.fakes import World

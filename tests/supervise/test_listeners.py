@@ -1,0 +1,142 @@
+import os
+import time
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from moet_boot.phases import Phase
+from moet_boot.supervise.attempt import Listener
+from moet_boot.supervise.listeners import RECENT_POINTS, Several, SituationListener, StatusFile, Systemd
+from moet_boot.supervise.notify import SystemdNotifier
+from moet_boot.supervise.situation import Situation
+from moet_boot.supervise.status import Status, read_status
+
+
+class Recorded(SystemdNotifier):
+    """Remembers what would go to systemd."""
+
+    def __init__(self, watchdog_s: float | None = None) -> None:
+        super().__init__({})
+        self.watchdog_s = watchdog_s
+        self.sent: list[str] = []
+
+    def send(self, *lines: str) -> bool:
+        self.sent += lines
+        return True
+
+
+@pytest.fixture
+def situation() -> Situation:
+    return Situation(profile="demo")
+
+
+def a_status() -> Status:
+    return Status(
+        profile="demo",
+        url="http://127.0.0.1:8123",
+        port=8123,
+        receipt="r",
+        supervisor_pid=os.getpid(),
+        supervisor_start=psutil.Process().create_time(),
+        phase="starting",
+        started_at=time.time(),
+        updated_at=0,
+    )
+
+
+def test_the_situation_follows_a_boot(situation: Situation) -> None:
+    listener = SituationListener(situation)
+    listener.begin(7)
+    listener.phase(Phase.KV_CACHE, 3.0)
+    listener.tick(50)
+    listener.tick(20)
+    listener.tick(30)
+    assert (situation.phase, situation.ready) == (Phase.KV_CACHE, False)
+    assert (situation.available_bytes, situation.lowest_available_bytes) == (30, 20)
+    listener.note("memory guard: relieve: MemFree 3 GiB")
+    listener.ready(9.0)
+    assert (situation.ready, situation.boot_seconds, situation.guard_actions) == (True, 9.0, 1)
+
+
+def test_a_restart_is_counted_and_starts_over(situation: Situation) -> None:
+    listener = SituationListener(situation)
+    listener.begin(7)
+    listener.ready(9.0)
+    listener.begin(8)
+    assert (situation.restarts, situation.ready, situation.phase) == (1, False, Phase.STARTING)
+
+
+def test_the_status_file_says_what_the_situation_is_and_goes_away(situation: Situation) -> None:
+    file = StatusFile(a_status(), situation)
+    listener = Several([SituationListener(situation), file])
+    listener.begin(77)
+    for size in range(RECENT_POINTS + 5):
+        listener.tick(size + 1)
+    listener.phase(Phase.PLANES, 2.0)
+    listener.note("something")
+    found = read_status(8123)
+    assert found is not None
+    status = found.status
+    assert (status.server_pid, status.phase, status.ready, status.note) == (77, "reading planes", False, "something")
+    assert status.lowest_available_bytes == 1
+    assert len(status.recent) == RECENT_POINTS
+    listener.ready(5.0)
+    again = read_status(8123)
+    assert again is not None
+    assert again.status.ready
+    file.close()
+    assert read_status(8123) is None
+
+
+def test_systemd_hears_of_phases_and_gets_ready_after_the_token() -> None:
+    notifier = Recorded()
+    listener = Systemd(notifier)
+    listener.phase(Phase.LOADING_WEIGHTS, 1.0)
+    assert "STATUS=loading weights" in notifier.sent
+    assert any(line.startswith("EXTEND_TIMEOUT_USEC=") for line in notifier.sent)
+    assert "READY=1" not in notifier.sent
+    listener.ready(30.0)
+    assert "READY=1" in notifier.sent
+    listener.note("restarting")
+    assert notifier.sent[-1] == "STATUS=restarting"
+
+
+@pytest.mark.parametrize(("watchdog_s", "signs"), [(4.0, 5), (None, 0)], ids=["on", "off"])
+def test_the_watchdog_is_fed_twice_as_often_as_it_wants(watchdog_s: float | None, signs: int) -> None:
+    notifier = Recorded(watchdog_s)
+    seconds = iter(float(i) / 2 for i in range(1000))
+    now = [0.0]
+
+    def clock() -> float:
+        return now[0]
+
+    listener = Systemd(notifier, clock)
+    for _ in range(20):
+        listener.tick(None)
+        now[0] = next(seconds)
+    assert notifier.sent.count("WATCHDOG=1") == signs
+
+
+def test_everything_reaches_every_listener() -> None:
+    heard: list[str] = []
+
+    def ear(name: str) -> Callable[..., None]:
+        return lambda *_args: heard.append(name)
+
+    class Ear(Listener):
+        begin = ear("begin")
+        phase = ear("phase")
+        ready = ear("ready")
+        answer = ear("answer")
+        note = ear("note")
+        tick = ear("tick")
+
+    several = Several([Ear(), Ear()])
+    several.begin(1)
+    several.phase(Phase.STARTING, 0)
+    several.ready(1)
+    several.answer("q", "a")
+    several.note("n")
+    several.tick(1)
+    assert heard == [n for n in ("begin", "phase", "ready", "answer", "note", "tick") for _ in range(2)]
