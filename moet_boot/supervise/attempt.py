@@ -1,7 +1,7 @@
 """One start of the server, from its first line to its end: phases, guard, readiness, deadlines, signals."""
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from moet_boot.engine.phases import PhaseTracker
 from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.phases import Phase
+from moet_boot.receipts.model import CurvePoint
 from moet_boot.receipts.model import Failure as FailureRecord
 from moet_boot.supervise.asking import Asked, Pending
 from moet_boot.supervise.effects import Clock, Guard, Probe, Prober, Server
@@ -71,7 +72,7 @@ class Hands:
     """The effects of one attempt."""
 
     server: Server
-    start_guard: Callable[[int], Guard]
+    start_guard: Callable[[], Guard]
     prober: Prober
     clock: Clock
     journal: Journal
@@ -108,19 +109,10 @@ class BootAttempt:
         self._started = self._phase_since = hands.clock.now()
         hands.journal.begin_attempt()
         try:
-            hands.server.start()
-            pid = hands.server.pid
-            self._guard = hands.start_guard(pid) if pid is not None else None
-            hands.listener.begin(pid)
-            end = self._watch()
-        except BaseException:
-            # nothing may survive an error of ours: an unwatched server is what moet-boot exists to prevent
-            hands.server.kill_now()
-            raise
+            # the guard first: there is no moment in which the server runs unwatched
+            guard = self._guard = hands.start_guard()
+            end, curve = self._guarded_run(guard)
         finally:
-            curve = self._guard.curve() if self._guard else []
-            if self._guard:
-                self._guard.stop()
             hands.server.close()
         hands.journal.end_attempt(
             self._elapsed(),
@@ -129,6 +121,20 @@ class BootAttempt:
             curve=curve,
         )
         return end
+
+    def _guarded_run(self, guard: Guard) -> tuple[AttemptEnd, Sequence[CurvePoint]]:
+        server = self.hands.server
+        try:
+            server.start()
+            guard.watch(server)
+            self.hands.listener.begin(server.pid)
+            return self._watch(), guard.curve()
+        except BaseException:
+            # nothing may survive an error of ours: an unwatched server is what moet-boot exists to prevent
+            server.kill_now()
+            raise
+        finally:
+            guard.stop()
 
     def _watch(self) -> AttemptEnd:
         while True:
@@ -166,7 +172,8 @@ class BootAttempt:
                 killed = event
         if killed is not None:
             failure = self._failure(Ending(stopped_by_guard=True))
-            return self._stop(Cause.GUARD, failure=failure, grace_s=0)
+            grace_s = 0 if killed.action == "kill" else self.timing.guard_grace_s
+            return self._stop(Cause.GUARD, failure=failure, grace_s=grace_s)
         if not self._guard.alive:
             failure = Failure(
                 FailureClass.UNKNOWN,

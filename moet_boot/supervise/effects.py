@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from moet_boot.guard.messages import GuardEvent
 from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
@@ -18,6 +19,10 @@ class Server(Protocol):
     @property
     def pid(self) -> int | None:
         """The host pid of its main process, once known."""
+
+    @property
+    def cgroup(self) -> str | None:
+        """A folder of the cgroup file system that holds the server and nobody else, where there is one."""
 
     def exited(self) -> ServerExit | None:
         """How it ended, or None while it runs."""
@@ -38,21 +43,15 @@ class Server(Protocol):
         """Archive its log and let go of every resource; safe to call twice."""
 
 
-@dataclass(frozen=True)
-class GuardEvent:
-    """Something that the guard process did or decided."""
-
-    at_s: float
-    action: str
-    reason: str
-
-
 class Guard(Protocol):
     """The memory guard of one attempt."""
 
     @property
     def alive(self) -> bool:
         """Whether it still watches."""
+
+    def watch(self, server: Server) -> None:
+        """Guard this server, which has just been started."""
 
     def set_phase(self, phase: Phase) -> None:
         """Tell it which phase the boot is in; SERVING means readiness."""

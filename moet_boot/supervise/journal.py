@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from moet_boot.guard.messages import GuardEvent
 from moet_boot.phases import Phase
 from moet_boot.receipts.curve import thin
 from moet_boot.receipts.model import Attempt, CurvePoint, Failure, GuardAction, Outcome, PhaseRecord, Receipt
 from moet_boot.receipts.store import ReceiptStore
-from moet_boot.supervise.effects import GuardEvent, Memory
+from moet_boot.supervise.effects import Memory
 
 CURVE_POINTS = 1200
 

@@ -21,5 +21,7 @@ class Timing:
     """How many unanswered questions make a hang."""
     grace_s: float = 20.0
     """Between the first TERM and KILL: the engine needs up to 8 s after a second TERM during its boot."""
+    guard_grace_s: float = 5.0
+    """The same when the guard asked the server to end, which it does while there is still some memory."""
     settle_s: float = 300.0
     """How long memory may take to come back before a restart."""

@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from moet_boot.guard.messages import GuardEvent
 from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint, PlanRecord, Receipt, Versions
 from moet_boot.receipts.store import ReceiptStore
 from moet_boot.supervise.attempt import BootAttempt, Hands, Listener
-from moet_boot.supervise.effects import GuardEvent, Probe
+from moet_boot.supervise.effects import Probe, Server
 from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.signals import SignalQueue
 from moet_boot.supervise.timing import Timing
@@ -80,6 +81,10 @@ class FakeServer:
     def pid(self) -> int | None:
         return 4242 if self.started else None
 
+    @property
+    def cgroup(self) -> str | None:
+        return None
+
     def exited(self) -> ServerExit | None:
         return self.end
 
@@ -114,6 +119,10 @@ class FakeGuard:
         self.events: deque[GuardEvent] = deque()
         self.samples: list[CurvePoint] = []
         self.stopped = False
+        self.watched: list[int | None] = []
+
+    def watch(self, server: Server) -> None:
+        self.watched.append(server.pid)
 
     def set_phase(self, phase: Phase) -> None:
         self.phases.append(phase)
@@ -242,7 +251,7 @@ class World:
             deadlines=self.deadlines,
             hands=Hands(
                 server=self.server,
-                start_guard=lambda _pid: self.guard,
+                start_guard=lambda: self.guard,
                 prober=self.prober,
                 clock=self.clock,
                 journal=self.journal,

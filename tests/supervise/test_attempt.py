@@ -3,11 +3,12 @@ from pathlib import Path
 import pytest
 
 from moet_boot.errors import MoetBootError
+from moet_boot.guard.messages import GuardEvent
 from moet_boot.launch.ending import ServerExit
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
 from moet_boot.supervise.attempt import Cause
-from moet_boot.supervise.effects import GuardEvent, Probe
+from moet_boot.supervise.effects import Probe
 from moet_boot.supervise.timing import Timing
 from moet_boot.units import GIB
 from tests.supervise.fakes import World
@@ -44,6 +45,7 @@ def test_a_healthy_boot_goes_through_its_phases_answers_and_stops(world: World) 
 
     assert end.cause is Cause.ASKED
     assert end.failure is None
+    assert world.guard.watched == [4242]
     assert end.was_ready
     assert world.notes.phases == [Phase.LOADING_WEIGHTS, Phase.KV_CACHE, Phase.WARM_UP, Phase.SERVING]
     assert world.guard.phases == world.notes.phases
