@@ -40,11 +40,12 @@ class ExitedContainer(Group):
 
 
 class Container(Group):
-    """A container that exists; `ours` if moet-boot's label is on it."""
+    """A container that exists; `ours` if moet-boot's label is on it, `ports` are those it publishes."""
 
     name: str
     state: str
     ours: bool = False
+    ports: list[int] = Field(default_factory=list)
 
 
 class Docker(Group):

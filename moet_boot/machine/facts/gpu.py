@@ -6,10 +6,14 @@ from moet_boot.machine.facts.group import Count, Group
 
 
 class GpuMemory(Group):
-    """Bytes, or the NVML error that was answered (NOT_SUPPORTED is normal on a GB10)."""
+    """Bytes, or the NVML error that was answered (NOT_SUPPORTED is normal on a GB10).
+
+    `used` is what processes hold, `reserved` what the driver keeps for itself where it says so.
+    """
 
     total: Count | None = None
     used: Count | None = None
+    reserved: Count | None = None
     error: str | None = None
 
 
