@@ -1,0 +1,110 @@
+"""The container runtime: DOCKER.ENGINE, DOCKER.IMAGE, DOCKER.GPU, DOCKER.NAME."""
+
+from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
+from moet_boot.checks.scope import DOCKER
+from moet_boot.launch.plan import ContainerOptions
+
+MACHINE_ARCH = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "amd64", "amd64": "amd64"}
+RESTARTS_ALONE = frozenset({"always", "unless-stopped", "on-failure"})
+
+
+def _options(case: Case) -> ContainerOptions:
+    if case.plan.container is None:
+        raise ValueError("this plan starts no container")
+    return case.plan.container
+
+
+@check("DOCKER.ENGINE", "the container engine answers", needs=("docker",), scope=DOCKER)
+def engine(case: Case) -> Answer:
+    """A daemon that this user may talk to."""
+    docker = case.snapshot.docker
+    if docker is None:
+        return unseen(case, "docker")
+    if not docker.present:
+        return refuse(
+            f"no container engine: {docker.error or 'it does not answer'}",
+            "a running Docker engine",
+            why=f"profile {case.profile.name} starts a container",
+            fix="install and start Docker, and let this user use it (group docker); pip install 'moet-boot[docker]'",
+        )
+    name = f"{docker.engine or 'docker'} {docker.server_version or ''}".strip()
+    if docker.rootless:
+        return warn(
+            f"{name}, rootless",
+            "a daemon with root",
+            why="rootless engines need their own GPU set-up (no-cgroups), and host IPC and limits differ",
+            fix="use the system's Docker, or check the GPU inside: docker run --rm --gpus all IMAGE nvidia-smi",
+        )
+    return passed(name)
+
+
+@check("DOCKER.IMAGE", "the image is there and for this machine", needs=("docker",), scope=DOCKER)
+def image(case: Case) -> Answer:
+    """Present, and of the machine's architecture."""
+    docker, want = case.snapshot.docker, _options(case)
+    if docker is None or not docker.present:
+        return skip("no container engine to ask (DOCKER.ENGINE)")
+    if docker.image is None or not docker.image.present:
+        return refuse(
+            f"no image {want.image} on this machine",
+            want.image,
+            why="nothing can be started without it",
+            fix=f"docker pull {want.image}, or build it as its project says",
+        )
+    machine = MACHINE_ARCH.get(case.snapshot.arch or "", want.image_arch)
+    measured = f"{docker.image.ref}, architecture {docker.image.arch or 'unknown'}"
+    if docker.image.arch not in {None, machine}:
+        return refuse(
+            measured,
+            f"an image for {machine}",
+            why="an image of another architecture ends in `exec format error`, or crawls in emulation",
+            fix=f"pull or build it for linux/{machine}: docker pull --platform linux/{machine} {want.image}",
+        )
+    return passed(measured, machine)
+
+
+@check("DOCKER.GPU", "containers get the GPU", needs=("docker",), scope=DOCKER)
+def gpu(case: Case) -> Answer:
+    """NVIDIA's runtime or CDI devices."""
+    docker = case.snapshot.docker
+    if not _options(case).gpus:
+        return skip("the container asks for no GPU")
+    if docker is None or not docker.present:
+        return skip("no container engine to ask (DOCKER.ENGINE)")
+    devices = [device for device in docker.cdi_devices if device.startswith("nvidia.com/gpu")]
+    if "nvidia" in docker.runtimes or devices:
+        return passed("runtime nvidia" if "nvidia" in docker.runtimes else f"CDI: {', '.join(devices)}")
+    return refuse(
+        f"runtimes {', '.join(docker.runtimes) or 'unknown'}; no nvidia.com/gpu CDI device",
+        "runtime nvidia, or CDI devices",
+        why="the engine cannot hand a GPU to the container: it would fail at its start",
+        fix="install nvidia-container-toolkit, then: nvidia-ctk runtime configure --runtime=docker and restart docker",
+    )
+
+
+@check("DOCKER.NAME", "the container's name is free", needs=("docker",), scope=DOCKER)
+def name(case: Case) -> Answer:
+    """A container of that name, and one that restarts by itself."""
+    docker, want = case.snapshot.docker, _options(case)
+    if docker is None or not docker.present:
+        return skip("no container engine to ask (DOCKER.ENGINE)")
+    same = next((c for c in docker.containers if c.name == want.name), None)
+    if same is not None and (same.state == "running" or not same.ours):
+        return refuse(
+            f"container {want.name} exists ({same.state}{'' if same.ours else ', not made by moet-boot'})",
+            "no container of that name",
+            why="two servers of one profile would fight for memory and port",
+            fix="moet-boot stop" if same.ours else f"docker rm {want.name} if it may go",
+        )
+    if docker.run is not None and docker.run.restart in RESTARTS_ALONE:
+        return warn(
+            f"restart policy {docker.run.restart}",
+            "restart policy no",
+            why="a boot that fails is started again and again, each time with less memory: that takes the machine down",
+            fix="docker update --restart no NAME; moet-boot restarts by itself, within its budget",
+            source="field notes on unified memory, section 7",
+        )
+    return passed(f"{want.name} is free" if same is None else f"{want.name} has ended and is ours")
+
+
+CHECKS: tuple[Check, ...] = (engine, image, gpu, name)

@@ -1,0 +1,158 @@
+"""The machine around it: HOST.ARCH, HOST.KERNEL, HOST.LIMITS, HOST.WSL, HOST.KILLER, HOST.CLOCK."""
+
+from typing import assert_never
+
+from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
+from moet_boot.checks.killers import Killer, killer_of
+from moet_boot.checks.memory import NOTES, available_bytes
+from moet_boot.checks.scope import PROCESS
+from moet_boot.units import format_bytes, from_gib
+
+LEAST_FILES = 4096
+"""vLLM opens shards, sockets and pipes by the hundred; 1024 is the usual soft limit of a login."""
+LEAST_YEAR = 2025
+
+
+@check("HOST.ARCH", "architecture of the machine", needs=("arch",))
+def arch(case: Case) -> Answer:
+    """The profile's architectures against the machine's."""
+    want = case.profile.hardware.architectures
+    if case.snapshot.arch in want:
+        return passed(str(case.snapshot.arch), " or ".join(want))
+    return refuse(
+        f"architecture {case.snapshot.arch}",
+        " or ".join(want),
+        why=case.profile.hardware.why,
+        fix="choose a profile for this machine: moet-boot profiles list",
+        source=case.profile.hardware.source,
+    )
+
+
+@check("HOST.KERNEL", "kernel and what it logged", needs=("kernel",))
+def kernel(case: Case) -> Answer:
+    """Kills and unclean stops are advice; lines of the driver about memory are a note and never a verdict."""
+    log, last = case.snapshot.kernel_log, case.snapshot.last_boot
+    notes = [f"kernel {case.snapshot.kernel}"]
+    if log and log.nv_err_no_memory_since_boot:
+        notes.append(f"{log.nv_err_no_memory_since_boot} NV_ERR_NO_MEMORY lines (seen on working boxes too)")
+    worries = []
+    if log and log.oom_kill_since_boot:
+        worries.append(f"{log.oom_kill_since_boot} kills by the kernel for lack of memory since the boot")
+    if last and last.clean_shutdown is False:
+        worries.append("the last shutdown was not clean")
+    if _peer_traffic_translated(case):
+        worries.append("the IOMMU translates traffic between GPUs")
+    if not worries:
+        return passed(", ".join(notes))
+    return warn(
+        ", ".join([*notes, *worries]),
+        "a quiet history",
+        why="a machine that went down or killed before may do so again, and not every freeze is memory",
+        fix="read the journal of the last boot (journalctl -b -1 -e) before a long run; for several GPUs boot with"
+        " iommu=pt",
+        source=f"{NOTES}, section 5",
+    )
+
+
+def _peer_traffic_translated(case: Case) -> bool:
+    """IOMMU translation hangs the collectives of several cards; one card has none."""
+    gpu = case.profile.hardware.gpu
+    if gpu is None or gpu.count < 2:  # noqa: PLR2004  (a collective takes two)
+        return False
+    words = (case.snapshot.cmdline or "").split()
+    return any(word in {"amd_iommu=on", "intel_iommu=on", "iommu=force"} for word in words) and "iommu=pt" not in words
+
+
+@check("HOST.LIMITS", "limits that the server inherits", needs=("limits",), scope=PROCESS)
+def limits(case: Case) -> Answer:
+    """Open files; a container gets its limits from the daemon."""
+    allowed = case.snapshot.limits.nofile if case.snapshot.limits else None
+    if allowed is None or allowed >= LEAST_FILES:
+        return passed(f"{'unlimited' if allowed is None else allowed} open files", str(LEAST_FILES))
+    return warn(
+        f"{allowed} open files",
+        f"{LEAST_FILES}",
+        why="the engine opens shards, sockets and pipes by the hundred and ends when it cannot",
+        fix=f"ulimit -n {LEAST_FILES} in the shell that starts moet-boot",
+    )
+
+
+@check("HOST.WSL", "native Linux", needs=("os",))
+def wsl(case: Case) -> Answer:
+    """WSL2 takes GPU memory where nothing shows it."""
+    rule = case.profile.hardware.wsl
+    if case.snapshot.os is None or not case.snapshot.os.wsl:
+        return passed("native Linux")
+    match rule:
+        case "allow":
+            return passed("WSL2, which this profile allows")
+        case "warn":
+            answer = warn
+        case "refuse":
+            answer = refuse
+        case _:
+            assert_never(rule)
+    return answer(
+        f"WSL2 (kernel {case.snapshot.kernel})",
+        "native Linux",
+        why="under WSL2 about 16 GiB of GPU memory are taken that no query shows (1-2 GiB on native Linux), and pinned"
+        f" host memory is limited. {case.profile.hardware.why}",
+        fix="boot this machine into native Linux, or use a profile with 16 GiB to spare",
+        source=case.profile.hardware.source,
+    )
+
+
+@check("HOST.KILLER", "other out-of-memory killers", needs=("processes", "meminfo"))
+def killer(case: Case) -> Answer:
+    """A killer in user space that would fire before moet-boot's own guard, or at a level nobody knows."""
+    meminfo = case.snapshot.meminfo
+    if meminfo is None:
+        return unseen(case, "meminfo")
+    found = [k for p in case.snapshot.processes or [] if (k := killer_of(p, meminfo)) is not None]
+    early = [k for k in found if _fires_first(case, k)]
+    if not early:
+        names = ", ".join(k.name for k in found)
+        return passed(f"{names}, below what a server leaves" if names else "none that would act")
+    return warn(
+        "; ".join(_words(k) for k in early),
+        f"none that acts above the guard's floor of {case.profile.guard.serving_floor_gib:g} GiB",
+        why="a userspace killer pulls the trigger first: healthy servers sit at 1.5-8 GiB available, and some were"
+        " killed the second they were ready",
+        fix="stop it while the server runs (systemctl stop earlyoom), or let it act later, such as earlyoom -m 2",
+        source=f"{NOTES}, section 6",
+    )
+
+
+def _fires_first(case: Case, found: Killer) -> bool:
+    if found.acts_below_bytes is None:
+        return case.forecast.unified
+    floor = from_gib(case.profile.guard.serving_floor_gib)
+    if case.forecast.unified:
+        return found.acts_below_bytes > floor
+    left = (available_bytes(case) or 0) - case.forecast.cpu_side_bytes
+    return found.acts_below_bytes > max(left, floor)
+
+
+def _words(found: Killer) -> str:
+    if found.acts_below_bytes is None:
+        return f"{found.name} runs, at limits that are not known"
+    return f"{found.name} kills below {format_bytes(found.acts_below_bytes)} available"
+
+
+@check("HOST.CLOCK", "the clock is right", needs=("clock",))
+def clock(case: Case) -> Answer:
+    """A clock that lost its battery fails every certificate."""
+    year = case.snapshot.clock.year if case.snapshot.clock else None
+    if year is None:
+        return skip("the year is not known")
+    if year >= LEAST_YEAR:
+        return passed(f"year {year}")
+    return warn(
+        f"year {year}",
+        f"{LEAST_YEAR} or later",
+        why="downloads and TLS fail, and receipts get the wrong date",
+        fix="set the clock: timedatectl set-ntp true",
+    )
+
+
+CHECKS: tuple[Check, ...] = (arch, kernel, limits, wsl, killer, clock)

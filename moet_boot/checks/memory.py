@@ -1,0 +1,143 @@
+"""How much memory there is, against the forecast: MEM.AVAILABLE, MEM.FREE, MEM.TRANSIENT."""
+
+from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed, refuse, unseen, warn
+from moet_boot.checks.scope import STAGING, UNIFIED
+from moet_boot.forecast import Staging
+from moet_boot.machine.snapshot import MemInfo
+from moet_boot.units import format_bytes, from_gib
+
+NOTES = "field notes on unified memory"
+DRIVER_FREE_BYTES = from_gib(3)
+"""The driver has been seen to refuse allocations at about this much MemFree."""
+
+OBSERVED_STAGING_BYTES = from_gib(51)
+"""What one host was seen to need for a load without caches; the code stages 137.06 GiB (planes.md f.5)."""
+OBSERVED_NEED_BYTES = from_gib(64)
+"""The host RAM that goes with it (field bands, rtx6000-a: 64 GiB when the caches are absent)."""
+
+
+def available_bytes(case: Case) -> int | None:
+    """MemAvailable; None when meminfo was not read or is that of a kernel without it."""
+    return case.snapshot.meminfo.available_bytes if case.snapshot.meminfo else None
+
+
+def is_short(case: Case) -> bool:
+    """Whether MemAvailable is below what the boot needs before any staging."""
+    available = available_bytes(case)
+    return available is not None and available < case.forecast.steady_host_bytes
+
+
+@check("MEM.AVAILABLE", "memory available before the start", needs=("meminfo",), blind=Status.REFUSE)
+def available(case: Case) -> Answer:
+    """MemAvailable against the forecast with its floors and the published minimum."""
+    meminfo = case.snapshot.meminfo
+    seen = available_bytes(case)
+    if meminfo is None or seen is None:
+        return unseen(case, "MemAvailable", Status.REFUSE)
+    too_small = _too_small(case, meminfo)
+    if too_small is not None:
+        return too_small
+    need = case.forecast.steady_host_bytes
+    comfortable = max(from_gib(case.profile.memory.comfortable_available_gib or 0), need)
+    measured = f"{format_bytes(seen)} available of {format_bytes(meminfo.total_bytes)} (MemAvailable)"
+    if seen < need:
+        return _short(case, measured, need, seen)
+    if seen < comfortable:
+        return warn(
+            measured,
+            f"{format_bytes(comfortable)} to be comfortable, {format_bytes(need)} at least",
+            why=f"it fits with nothing to spare; the peak is {case.forecast.worst.phase.words}",
+            fix="close what is not needed, or watch the first boot",
+            source=case.profile.memory.source,
+        )
+    return passed(measured, f"{format_bytes(need)} at least")
+
+
+def _too_small(case: Case, meminfo: MemInfo) -> Answer | None:
+    least = case.profile.hardware.min_host_memory_bytes
+    if least is None or meminfo.total_bytes >= least:
+        return None
+    return refuse(
+        f"{format_bytes(meminfo.total_bytes)} of memory in all",
+        f"{format_bytes(least)} (profile {case.profile.name})",
+        why=case.profile.hardware.why,
+        fix="choose a profile for this machine: moet-boot profiles list",
+        source=case.profile.hardware.source,
+        acceptable=False,
+    )
+
+
+def _short(case: Case, measured: str, need: int, seen: int) -> Answer:
+    worst = case.forecast.worst
+    parts = sorted(
+        (term for term in case.forecast.terms if term.name != "staging" and term.held_in(worst.phase)),
+        key=lambda term: -term.bytes,
+    )
+    pool = parts if case.forecast.unified else [term for term in parts if term.pool == "host"]
+    named = ", ".join(f"{term.name} {format_bytes(term.bytes)}" for term in pool[:4])
+    tolerance = from_gib(case.profile.guard.hard_floor_gib) // 2
+    return refuse(
+        f"{measured}: {format_bytes(need - seen)} short",
+        f"{format_bytes(need)} = {named}, ... and what must stay free, or the published minimum",
+        why=case.profile.memory.why,
+        fix=f"free {format_bytes(need - seen)} (other findings name who holds it), then wait until MemAvailable"
+        f" shows {format_bytes(need)}: memory comes back late after a stop",
+        source=f"{case.profile.memory.source}; {NOTES}, section 7",
+        acceptable=need - seen <= tolerance,
+    )
+
+
+@check("MEM.FREE", "memory that nobody uses, page cache apart", needs=("meminfo",), scope=UNIFIED)
+def free(case: Case) -> Answer:
+    """MemFree, gated by MemAvailable: low because of page cache is healthy and slow, never a refusal."""
+    meminfo = case.snapshot.meminfo
+    if meminfo is None:
+        return unseen(case, "meminfo")
+    measured = f"{format_bytes(meminfo.free_bytes)} free (MemFree), {format_bytes(meminfo.cached * 1024)} page cache"
+    if meminfo.free_bytes >= DRIVER_FREE_BYTES:
+        return passed(measured, f"{format_bytes(DRIVER_FREE_BYTES)} that the driver gets without reclaim")
+    return warn(
+        measured,
+        f"{format_bytes(DRIVER_FREE_BYTES)} that the driver gets without reclaim",
+        why="page cache is free memory with latency: the driver takes it through reclaim, and loads get slow",
+        fix="drop clean cache once before the start (as root): sync; echo 3 > /proc/sys/vm/drop_caches",
+        source=f"{NOTES}, sections 2 and 4",
+    )
+
+
+@check("MEM.TRANSIENT", "host RAM for experts that are staged", needs=("meminfo",), scope=STAGING)
+def transient(case: Case) -> Answer:
+    """The host RAM that every missed layer takes until the checkpoint is loaded (planes.md f.5)."""
+    staged, seen = case.forecast.staging, available_bytes(case)
+    if staged is None or seen is None:
+        return unseen(case, "MemAvailable", Status.REFUSE)
+    if not staged.known:
+        return unseen(case, f"state of the {staged.store}", Status.REFUSE, reader="stores")
+    if not staged.missed:
+        return passed(f"no layer of {staged.layers} is staged: the {staged.store} serves them all")
+    return _staged(case, staged, seen)
+
+
+def _staged(case: Case, staged: Staging, seen: int) -> Answer:
+    need = case.forecast.host_required_bytes
+    least = min(need, OBSERVED_NEED_BYTES)
+    swap = case.snapshot.meminfo.swap_free * 1024 if case.snapshot.meminfo else 0
+    measured = (
+        f"{staged.missed} of {staged.layers} layers are staged in host RAM ({format_bytes(staged.staged_bytes)});"
+        f" {format_bytes(seen)} of host RAM available, {format_bytes(swap)} of free swap. {staged.problem}"
+    )
+    if seen >= need:
+        return passed(measured, f"{format_bytes(need)} of host RAM")
+    answer = warn if seen + swap >= least else refuse
+    return answer(
+        measured,
+        f"{format_bytes(need)} of host RAM ({format_bytes(least)} by the only observation)",
+        why="every layer that the cache does not serve is kept in host RAM until the whole checkpoint is loaded."
+        " The code adds up to 137.06 GiB for all 43; one host was seen at about 51 GiB",
+        fix="fetch or convert a complete planes cache (moet-boot planes skip-forecast says why a layer misses), use"
+        " a host with more RAM, or add temporary swap",
+        source="vLLM-Moet pull request 16 (code); the 51 GiB are published for one host",
+    )
+
+
+CHECKS: tuple[Check, ...] = (available, free, transient)
