@@ -125,7 +125,7 @@ def classify(path: Path, size: int, block: bytes) -> HeaderFacts:
     """What a file is, given its size and its first 4096 bytes (fewer if it is shorter)."""
     problem = _not_moet2pf(size, block)
     if problem:
-        return HeaderFacts(path, size, FileFormat.NOT_MOET2PF, problems=(f"{path} {problem}",))
+        return HeaderFacts(path, size, FileFormat.NOT_MOET2PF, problems=(problem,))
     fields = Fields.from_block(block)
     intact = hashlib.sha256(block[:CHECKSUM_OFFSET]).digest() == block[CHECKSUM_OFFSET:]
     if not intact and _constants_right(fields) < _ENOUGH_CONSTANTS:
@@ -147,15 +147,15 @@ def find_revision(block: bytes) -> str | None:
 
 def _not_moet2pf(size: int, block: bytes) -> str | None:
     if block.startswith(LFS_POINTER):
-        return f"is a Git LFS pointer of {size} bytes, not the file itself"
+        return f"a Git LFS pointer of {size} bytes, not the file itself"
     if size == 0:
-        return "is empty"
+        return "an empty file"
     if not block.startswith(MAGIC):
         if not any(block):
-            return "starts with zeros where the MOET2PF header belongs: an unfinished copy or download"
-        return f"starts with {block[: len(MAGIC)]!r}, not with {MAGIC!r}: no MOET2PF file"
+            return "it starts with zeros where the MOET2PF header belongs: an unfinished copy or download"
+        return f"no MOET2PF file: it starts with {block[: len(MAGIC)]!r}, not with {MAGIC!r}"
     if size < MIN_FILE_BYTES:
-        return f"has {size} bytes, and even an empty MOET2PF file has {MIN_FILE_BYTES}: truncated"
+        return f"truncated: {size} bytes, fewer than any MOET2PF file has ({MIN_FILE_BYTES})"
     return None
 
 

@@ -161,4 +161,4 @@ def _require_place(out: Path, *, overwrite: bool) -> None:
     if not out.parent.is_dir():
         raise ArtefactMissingError(f"the folder {out.parent} does not exist", fix="create it, or choose another")
     if out.exists() and not (overwrite and out.is_file()):
-        raise UsageError(f"{out} exists already", fix="verify it, move it away, or overwrite it on purpose")
+        raise UsageError(f"{out} exists already", fix="verify it and keep it, move it away, or give --overwrite")

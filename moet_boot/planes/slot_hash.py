@@ -37,7 +37,7 @@ def hash_slots(
 
     def make_work() -> Callable[[int], SlotHash]:
         buffer = AlignedBuffer(CHUNK_BYTES)
-        return lambda slot: _hash_slot(reader, buffer, slot, geometry, offset_of(slot))
+        return lambda slot: hash_slot(reader, buffer, slot, geometry, offset_of(slot))
 
     return run_in_threads(slots, make_work, threads)
 
@@ -51,7 +51,8 @@ def zero_digest(size: int) -> bytes:
     return digest.digest()
 
 
-def _hash_slot(reader: DirectReader, buffer: AlignedBuffer, slot: int, geometry: Geometry, offset: int) -> SlotHash:
+def hash_slot(reader: DirectReader, buffer: AlignedBuffer, slot: int, geometry: Geometry, offset: int) -> SlotHash:
+    """Hash the slot at `offset`, in pieces of the buffer's size; never raises for what the disk does."""
     digest = hashlib.sha256()
     clean = True
     try:

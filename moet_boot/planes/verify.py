@@ -1,9 +1,12 @@
 """`verify_file`: is this plane file whole, and is it what it claims to be."""
 
+import os
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from moet_boot.planes.checkpoint import CheckpointIdentity
 from moet_boot.planes.direct_io import DirectReader, unreadable
 from moet_boot.planes.moet2pf_read import (
     KNOWN_FILES,
@@ -34,16 +37,20 @@ def verify_file(
         findings = _verify_slots(reader, facts, options, on_slots)
         digest = _digest(reader, facts, options, on_whole_file)
         known = KNOWN_FILES.get(digest) if digest else None
+        findings = _with_whole_file(findings, facts, digest, known)
+        if os.fstat(reader.fd).st_mtime_ns != reader.stat.st_mtime_ns:
+            findings = replace(findings, problems=(*findings.problems, "it was written to while it was verified"))
         return VerifyReport(
             path=path,
             format=facts.format,
             options=options,
-            findings=_with_whole_file(findings, facts, digest, known),
+            findings=findings,
             revision=facts.revision,
             whole_file_sha256=digest,
             known=known,
             io=reader.io,
             bytes_read=reader.bytes_read,
+            mtime_ns=reader.stat.st_mtime_ns,
             duration_s=time.monotonic() - started,
         )
 
@@ -68,14 +75,13 @@ def _verify_slots(
 def _verify_discoverable(
     reader: DirectReader, facts: HeaderFacts, options: VerifyOptions, on_progress: Progress
 ) -> SlotFindings:
-    geometry = facts.geometry or options.geometry
+    geometry = facts.geometry or (options.checkpoint and options.checkpoint.geometry)
     if geometry is not None:
         return verify_foreign(reader, geometry, options, on_progress)
     difference = reader.size - PUBLISHED_BYTES
-    size = f"{abs(difference)} bytes {'more' if difference > 0 else 'fewer'} than the published file"
-    return SlotFindings(
-        problems=(f"the header's layout is unknown and the file has {size}: damaged, or another model's",)
-    )
+    off = f"{abs(difference)} {'more' if difference > 0 else 'fewer'} than the published file"
+    problem = f"the header's layout is unknown and the size, {reader.size} bytes, is {off}"
+    return SlotFindings(problems=(f"{problem}: truncated, or of another model",))
 
 
 def _expectations(facts: HeaderFacts, options: VerifyOptions) -> tuple[list[str], list[str]]:
@@ -86,14 +92,17 @@ def _expectations(facts: HeaderFacts, options: VerifyOptions) -> tuple[list[str]
             notes.append("the header's revision could not be read and was not compared")
         elif facts.magic_ok and facts.revision != options.revision:
             problems.append(f"made from revision {facts.revision}, expected {options.revision}")
-    if facts.geometry is not None and options.geometry not in {None, facts.geometry}:
-        problems.append(f"made for {facts.geometry}, the checkpoint is {options.geometry}")
-    index = facts.header.index_sha256 if facts.header else bytes(32)
-    if options.index_sha256 is not None and any(index) and index != options.index_sha256:
-        problems.append(
-            f"made from a checkpoint whose index has sha256 {index.hex()}, this one has {options.index_sha256.hex()}"
-        )
+    if options.checkpoint is not None:
+        problems += _contradictions(facts, options.checkpoint)
     return problems, notes
+
+
+def _contradictions(facts: HeaderFacts, checkpoint: CheckpointIdentity) -> Iterator[str]:
+    if facts.geometry is not None and facts.geometry != checkpoint.geometry:
+        yield f"made for {facts.geometry}, the checkpoint has {checkpoint.geometry}"
+    index = facts.header.index_sha256 if facts.header else bytes(32)
+    if any(index) and index != checkpoint.index_sha256:
+        yield f"made from a checkpoint with another index: {index.hex()}, not {checkpoint.index_sha256.hex()}"
 
 
 def _digest(reader: DirectReader, facts: HeaderFacts, options: VerifyOptions, on_progress: Progress) -> str | None:

@@ -30,7 +30,7 @@ def verify_foreign(
     anchors = list(body.hashed(anchor_slots(geometry.n_slots), on_progress))
     discovery = discover(region, {found.slot: found.digest for found in anchors}, geometry.n_slots)
     if discovery.mode is TableMode.NONE:
-        return SlotFindings(geometry.n_slots, problems=(NO_TABLE,), discovery=discovery)
+        return SlotFindings(geometry.n_slots, problems=(NO_TABLE,), discovery=discovery, body_offset=start)
     return _verify_discovered(body, region, discovery, anchors, on_progress)
 
 
@@ -56,6 +56,7 @@ def _verify_discovered(
         bad=body.bad_slots(reasons),
         notes=tuple(_limits(placed)),
         discovery=placed,
+        body_offset=body.start,
     )
 
 

@@ -18,7 +18,7 @@ def verify_own(reader: DirectReader, header: Header, options: VerifyOptions, on_
     body = SlotBody(reader, header.geometry, layout.body_offset, options)
     reasons = body.unreadable()
     if reader.size < layout.body_offset:
-        return SlotFindings(n_slots, bad=body.bad_slots(reasons))
+        return SlotFindings(n_slots, bad=body.bad_slots(reasons), body_offset=body.start)
     entries, table_ok = read_table(reader, header)
     reasons = table_problems(layout, entries) | reasons
     damaged = "" if table_ok else ", which is damaged"
@@ -33,5 +33,6 @@ def verify_own(reader: DirectReader, header: Header, options: VerifyOptions, on_
         n_slots,
         verified=sum(found.slot not in reasons for found in results),
         bad=body.bad_slots(reasons),
+        body_offset=body.start,
         problems=() if table_ok else ("the table's checksum is wrong: the table is damaged",),
     )

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from moet_boot.planes.checkpoint import CheckpointIdentity
 from moet_boot.planes.discovery import Discovery
-from moet_boot.planes.geometry import Geometry
 from moet_boot.planes.moet2pf_read import FileFormat
 from moet_boot.planes.workers import default_threads
 
@@ -22,8 +22,8 @@ class VerifyMode(StrEnum):
 class VerifyOptions:
     """What to verify a file against and how.
 
-    `share` of the slots and `seed` are for sample mode. `geometry` and `index_sha256` come from a
-    checkpoint, `revision` from a profile; each is compared when it is given.
+    `share` of the slots and `seed` are for sample mode. `checkpoint` and `revision` are compared with the
+    header when they are given; the checkpoint also gives the geometry of a file that does not say its own.
     """
 
     mode: VerifyMode = VerifyMode.QUICK
@@ -31,8 +31,7 @@ class VerifyOptions:
     seed: int = 0
     threads: int = field(default_factory=default_threads)
     whole_file: bool = False
-    geometry: Geometry | None = None
-    index_sha256: bytes | None = None
+    checkpoint: CheckpointIdentity | None = None
     revision: str | None = None
     direct: bool = True
 
@@ -51,7 +50,10 @@ class BadSlot:
 
 @dataclass(frozen=True)
 class SlotFindings:
-    """What the slots of a file gave: `verified` are good, slots in neither count were not looked at."""
+    """What the slots of a file gave: `verified` are good, slots in neither count were not looked at.
+
+    `body_offset` is where the slots begin, 0 when unknown.
+    """
 
     slots: int = 0
     verified: int = 0
@@ -59,6 +61,7 @@ class SlotFindings:
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     discovery: Discovery | None = None
+    body_offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class VerifyReport:
     known: str | None
     io: str
     bytes_read: int
+    mtime_ns: int
     duration_s: float
 
     @property

@@ -9,11 +9,11 @@ from typing import TypeVar
 J = TypeVar("J")
 R = TypeVar("R")
 
-MAX_THREADS = 16
+MAX_THREADS = 24
 
 
 def default_threads() -> int:
-    """Two per usable CPU, so that some read while others hash; at most 16."""
+    """Two per usable CPU, so that some read while others hash; at most 24."""
     return min(MAX_THREADS, 2 * len(os.sched_getaffinity(0)))
 
 

@@ -1,0 +1,138 @@
+"""`build_planes`: from the experts of a checkpoint to a MOET2PF file, the same bytes for the same input."""
+
+import hashlib
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from moet_boot.errors import ArtefactDamagedError
+from moet_boot.planes.checkpoint import Checkpoint
+from moet_boot.planes.direct_io import AlignedBuffer, DirectReader, unreadable
+from moet_boot.planes.moet2pf import Header
+from moet_boot.planes.moet2pf_write import PlaneFileWriter
+from moet_boot.planes.progress import Progress, no_progress
+from moet_boot.planes.slot_builder import SlotBuilder
+from moet_boot.planes.slot_hash import hash_slot
+from moet_boot.planes.whole_file import whole_file_sha256
+from moet_boot.planes.workers import default_threads, run_in_threads
+
+REVISION_HEX = 40
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What a build did. `sha256` is of the whole file, None when it was not asked for; sizes in bytes."""
+
+    path: Path
+    slots: int
+    resumed: int
+    bytes_read: int
+    bytes_written: int
+    duration_s: float
+    peak_rss_bytes: int
+    sha256: str | None
+
+
+@dataclass(frozen=True)
+class _DoneSlot:
+    slot: int
+    digest: bytes
+    resumed: bool
+
+
+def build_planes(
+    folder: Path,
+    out: Path,
+    *,
+    repo: str,
+    revision: str,
+    threads: int | None = None,
+    overwrite: bool = False,
+    whole_file: bool = True,
+    on_slots: Progress = no_progress,
+    on_whole_file: Progress = no_progress,
+) -> BuildReport:
+    """Build `out` from the checkpoint in `folder`; a killed build goes on where it stopped.
+
+    `on_slots` counts bytes of the checkpoint, `on_whole_file` bytes of the result while it is read back for
+    its digest. Raises the artefact errors for a checkpoint that is not whole, UsageError, BusyError when the
+    output is being written by somebody else, MoetBootError when the disk is full.
+    """
+    started = time.monotonic()
+    _require_revision(folder, revision)
+    with Checkpoint(folder) as checkpoint:
+        header = Header(checkpoint.geometry, repo, revision, index_sha256=checkpoint.index_sha256)
+        with PlaneFileWriter(out, header, checkpoint.fingerprint, overwrite=overwrite) as writer:
+            resumed = _write_slots(checkpoint, writer, threads or default_threads(), on_slots)
+            digest: list[str] = []
+
+            def read_back(partial: Path, block: bytes) -> None:
+                digest.append(_digest(partial, block, on_whole_file))
+
+            writer.finish(read_back if whole_file else None)
+        slots = header.geometry.n_slots
+        built = slots - resumed
+        return BuildReport(
+            path=out,
+            slots=slots,
+            resumed=resumed,
+            bytes_read=built * header.geometry.checkpoint_expert_bytes,
+            bytes_written=built * header.geometry.slot_stride + header.layout.body_offset,
+            duration_s=time.monotonic() - started,
+            peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            sha256=digest[0] if digest else None,
+        )
+
+
+def _write_slots(checkpoint: Checkpoint, writer: PlaneFileWriter, threads: int, on_progress: Progress) -> int:
+    """Put every slot in place; return how many were there already."""
+    resumed, size = 0, checkpoint.geometry.checkpoint_expert_bytes
+    total = checkpoint.geometry.n_slots
+    with DirectReader(writer.partial) as written:
+
+        def make_work() -> Callable[[int], _DoneSlot]:
+            builder = SlotBuilder(checkpoint)
+            return lambda slot: _resume(writer, written, builder.buffer, slot) or _build(writer, builder, slot)
+
+        for done, result in enumerate(run_in_threads(range(total), make_work, threads), start=1):
+            writer.record(result.slot, result.digest)
+            resumed += result.resumed
+            on_progress(done * size, total * size)
+    return resumed
+
+
+def _build(writer: PlaneFileWriter, builder: SlotBuilder, slot: int) -> _DoneSlot:
+    padded = builder.build(slot)
+    digest = hashlib.sha256(padded[: writer.header.geometry.slot_bytes]).digest()
+    writer.write_slot(slot, padded)
+    return _DoneSlot(slot, digest, resumed=False)
+
+
+def _resume(writer: PlaneFileWriter, written: DirectReader, buffer: AlignedBuffer, slot: int) -> _DoneSlot | None:
+    """The slot of an earlier run, if it reads back as it was recorded."""
+    digest = writer.journal.get(slot)
+    if digest is None:
+        return None
+    found = hash_slot(written, buffer, slot, writer.header.geometry, writer.layout.slot_offset(slot))
+    intact = found.digest == digest and found.padding_clean
+    return _DoneSlot(slot, digest, resumed=True) if intact else None
+
+
+def _digest(partial: Path, header: bytes, on_progress: Progress) -> str:
+    with DirectReader(partial) as reader:
+        try:
+            return whole_file_sha256(reader, first=header, on_progress=on_progress)
+        except OSError as error:
+            raise unreadable(partial, error) from error
+
+
+def _require_revision(folder: Path, revision: str) -> None:
+    """A snapshot of the hub's cache is named by its revision: it must be the one that is written down."""
+    snapshot = folder.resolve()
+    named = snapshot.parent.name == "snapshots" and len(snapshot.name) == REVISION_HEX
+    if named and snapshot.name != revision:
+        raise ArtefactDamagedError(
+            f"{folder} is revision {snapshot.name}, not {revision}", fix="name the revision that this folder holds"
+        )

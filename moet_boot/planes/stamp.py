@@ -1,0 +1,90 @@
+"""Remembers that a plane file was verified in full, so that a preflight need not read 72 GiB again.
+
+A stamp holds while size, mtime, inode, device and the bytes before the slots (header and table) are the same.
+"""
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from moet_boot.errors import MoetBootError
+from moet_boot.places import made, state_dir
+from moet_boot.planes.direct_io import AlignedBuffer, DirectReader
+from moet_boot.planes.verify_report import VerifyReport
+
+MAX_HEAD_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """One full verification. `verified_at` is in seconds since the epoch."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+    head_bytes: int
+    head_sha256: str
+    verified_at: int
+
+
+def write_stamp(report: VerifyReport) -> bool:
+    """Record a verification; False when it proves less than the whole file, or the file changed since.
+
+    Raises MoetBootError when the state folder cannot be written.
+    """
+    if not report.complete or not 0 < report.findings.body_offset <= MAX_HEAD_BYTES:
+        return False
+    place = _stamp_path(report.path)
+    temporary = made(place.parent) / f".{place.name}.{os.getpid()}"
+    try:
+        stamp = _describe(report.path, report.findings.body_offset, verified_at=int(time.time()))
+        temporary.write_text(json.dumps(asdict(stamp)))
+        if stamp.mtime_ns == report.mtime_ns:
+            temporary.rename(place)
+    except OSError as error:
+        raise MoetBootError(
+            f"the stamp of {report.path} cannot be written: {error.strerror}", fix=f"check {place.parent}"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return stamp.mtime_ns == report.mtime_ns
+
+
+def valid_stamp(path: Path) -> Stamp | None:
+    """The stamp of a file that is unchanged since its full verification; None without one."""
+    try:
+        stored = Stamp(**json.loads(_stamp_path(path).read_bytes()))
+        same = 0 < stored.head_bytes <= MAX_HEAD_BYTES and _describe(path, stored.head_bytes, stored.verified_at)
+    except (OSError, ValueError, TypeError, MoetBootError):
+        return None
+    return stored if same == stored else None
+
+
+def stamp_is_valid(path: Path) -> bool:
+    """Whether a full verification of this very file is on record."""
+    return valid_stamp(path) is not None
+
+
+def _describe(path: Path, head_bytes: int, verified_at: int) -> Stamp:
+    with DirectReader(path) as reader:
+        head = reader.read(AlignedBuffer(head_bytes), 0, head_bytes)
+        return Stamp(
+            path=str(path.resolve()),
+            size=reader.size,
+            mtime_ns=reader.stat.st_mtime_ns,
+            inode=reader.stat.st_ino,
+            device=reader.stat.st_dev,
+            head_bytes=head_bytes,
+            head_sha256=hashlib.sha256(head).hexdigest(),
+            verified_at=verified_at,
+        )
+
+
+def _stamp_path(path: Path) -> Path:
+    name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]
+    return state_dir() / "stamps" / f"{name}.json"
