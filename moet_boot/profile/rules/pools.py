@@ -45,7 +45,7 @@ def fire(facts: Facts) -> Outcome | None:
     )
     cost = "; measured with MTP k=2: 58 against 75 tok/s, 110% more tokens, degraded answers" if pools.n_spec else ""
     least = fire_floor(pools.layers, pools.top_k, 0, 1, pools.gate_fp_max)
-    fix = f"set max-num-seqs=1 and drop speculation (floor {least}), or raise VLLM_MOE_W2_DELTA_GB where the card has room"
+    fix = f"set max-num-seqs=1 and drop speculation (floor {least}), or raise VLLM_MOE_W2_DELTA_GB where there is room"
     return Outcome(_level(found), measured, required, f"what fired steps promote does not fit; {version}{cost}", fix)
 
 
