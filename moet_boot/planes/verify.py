@@ -75,7 +75,9 @@ def _verify_slots(
 def _verify_discoverable(
     reader: DirectReader, facts: HeaderFacts, options: VerifyOptions, on_progress: Progress
 ) -> SlotFindings:
-    geometry = facts.geometry or (options.checkpoint and options.checkpoint.geometry)
+    geometry = facts.geometry
+    if geometry is None and options.checkpoint is not None:
+        geometry = options.checkpoint.geometry
     if geometry is not None:
         return verify_foreign(reader, geometry, options, on_progress)
     difference = reader.size - PUBLISHED_BYTES
