@@ -55,8 +55,8 @@ def port_is_free(host: str, port: int) -> bool:
 def owner_of(port: int) -> str:
     """Who listens on a port, in words; other users' processes are named to root only."""
     try:
-        listening = [c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN and c.laddr]
-        pids = {c.pid for c in listening if c.pid and c.laddr[1] == port}
+        listening = [c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+        pids = {c.pid for c in listening if c.pid and getattr(c.laddr, "port", None) == port}
         names = sorted(f"{psutil.Process(pid).name()} (pid {pid})" for pid in pids)
     except psutil.Error:
         names = []
