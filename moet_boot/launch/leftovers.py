@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from moet_boot.launch.proc_table import PROC, Process, all_processes
+from moet_boot.guard.processes import list_pids
 
 _SHM_NAME = re.compile(r"psm_|sem\.|torch_|vllm|cuda\.shm")
 _RENDEZVOUS = re.compile(rb"distributed_init_method=file://(/\S*/vllm_dist_[0-9a-f]{32})")
@@ -23,16 +23,16 @@ _OVERLAP = 512
 class Leftovers:
     """Notes what one server holds, and removes it once the server is gone. Make it before the start."""
 
-    def __init__(self, shm: Path = Path("/dev/shm"), proc: Path = PROC) -> None:  # noqa: S108
-        self._shm, self._proc = shm, proc
+    def __init__(self, shm: Path = Path("/dev/shm")) -> None:  # noqa: S108
+        self._shm = shm
         self._before = {(name, inode) for name, inode in _listing(shm).items()}
         self._held: dict[Path, int] = {}
         self._rendezvous: set[Path] = set()
         self._overlap = b""
 
-    def note_holders(self, members: Iterable[Process]) -> None:
+    def note_holders(self, pids: Iterable[int]) -> None:
         """Remember the segments that these processes have mapped or open."""
-        for path in {path for member in members for path in _held_by(member.pid, self._shm, self._proc)}:
+        for path in {path for pid in pids for path in _held_by(pid, self._shm)}:
             with suppress(OSError):
                 inode = path.stat().st_ino
                 if (path.name, inode) not in self._before and _SHM_NAME.match(path.name):
@@ -61,17 +61,16 @@ class Leftovers:
         return tuple(removed), tuple(left)
 
     def _still_held(self) -> set[Path]:
-        living = (p for p in all_processes(self._proc) if not p.is_zombie)
-        return {path for process in living for path in _held_by(process.pid, self._shm, self._proc)}
+        return {path for pid in list_pids() for path in _held_by(pid, self._shm)}
 
 
-def _held_by(pid: int, shm: Path, proc: Path) -> set[Path]:
+def _held_by(pid: int, shm: Path) -> set[Path]:
     prefix = os.fsencode(shm) + b"/"
     found: set[bytes] = set()
-    with suppress(OSError), (proc / str(pid) / "maps").open("rb") as lines:
+    with suppress(OSError), Path(f"/proc/{pid}/maps").open("rb") as lines:
         found |= {line[line.index(prefix) :].rstrip(b"\n") for line in lines if prefix in line}
     with suppress(OSError):
-        for entry in os.scandir(proc / str(pid) / "fd"):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
             with suppress(OSError):
                 found.add(os.fsencode(Path(entry.path).readlink()))
     return {Path(os.fsdecode(f)) for f in found if f.startswith(prefix) and not f.endswith(b" (deleted)")}

@@ -3,27 +3,27 @@
 import os
 import resource
 import secrets
-import shutil
-import signal
-import socket
 import subprocess
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from moet_boot.errors import ArtefactMissingError, MoetBootError
-from moet_boot.launch.control_group import ControlGroup, make_control_group
+from moet_boot.errors import MoetBootError
+from moet_boot.guard.cgroup import Cgroup, create_cgroup, remove_cgroup
+from moet_boot.guard.linux import adopt_orphans
+from moet_boot.guard.processes import Process
+from moet_boot.launch.command import Command, find_program, port_is_free
 from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.launch.leftovers import Leftovers
 from moet_boot.launch.log_file import LogFile
-from moet_boot.launch.proc_table import Process, read_process
-from moet_boot.launch.process_tree import TOKEN_VARIABLE, ProcessTree, become_subreaper
+from moet_boot.launch.process_tree import TOKEN_VARIABLE, ServerTree
 
 TERM_EVERY_S = 2.0
 """The engine swallows a TERM while it starts; a second one 2 s later works (engine.md section 4)."""
+ORPHAN_TERM_S = 0.5
+"""Once the first process is gone, its children get this long to follow by themselves."""
 KILL_TIMEOUT_S = 10.0
 LOOK_EVERY_S = 1.0
 HOLDERS_EVERY_S = 5.0
@@ -51,57 +51,26 @@ class SystemClock:
         time.sleep(seconds)
 
 
-@dataclass(frozen=True)
-class Command:
-    """What is started. `env` is added to this process's environment; `leash` is an argv put before, which execs.
-
-    `host` and `port`: where it will listen; the stop proves that the port is free again.
-    """
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: Path | None = None
-    leash: tuple[str, ...] = ()
-    host: str = "127.0.0.1"
-    port: int | None = None
-
-
-def find_program(argv: Sequence[str], env: Mapping[str, str], cwd: Path | None = None) -> str:
-    """The program that `argv` would run. Raises MoetBootError subclasses when there is none that can be run."""
-    if not argv or not argv[0]:
-        raise MoetBootError("the plan has no command to start", fix="set engine.command in the profile")
-    name = str((cwd or Path()) / argv[0]) if "/" in argv[0] else argv[0]
-    found = shutil.which(name, path=env.get("PATH", os.environ.get("PATH", os.defpath)))
-    if found:
-        return found
-    if Path(name).is_file():
-        raise MoetBootError(f"{name} is not executable", fix=f"chmod +x {name}, or correct engine.command")
-    raise ArtefactMissingError(
-        f"the server's program {argv[0]} does not exist", fix="install the engine, or correct engine.command"
-    )
-
-
 class ServerProcess:
-    """One start of the server. `strangers` gives the pids of our other children (guard, helpers): never touched."""
+    """One start of the server."""
 
     def __init__(
         self,
         command: Command,
         log: LogFile,
         *,
-        strangers: Callable[[], Collection[int]] = tuple,
         clock: Clock | None = None,
         oom_score_adj: int | None = OOM_SCORE_ADJ,
     ) -> None:
         self.command, self.log = command, log
-        self.group: ControlGroup | None = None
+        self.group: Path | None = None
         """Its control group, where one could be made: for the guard."""
         self._clock: Clock = clock or SystemClock()
-        self._strangers, self._oom_score_adj = strangers, oom_score_adj
+        self._oom_score_adj = oom_score_adj
         self._child: subprocess.Popen[bytes] | None = None
-        self._tree: ProcessTree | None = None
+        self._tree: ServerTree | None = None
+        self._cgroup: Cgroup | None = None
         self._leftovers = Leftovers()
-        self._exit: ServerExit | None = None
         self._port_was_free = True
         self._oom_kills = 0
         self._next_look = self._next_holders = 0.0
@@ -111,19 +80,23 @@ class ServerProcess:
         """The pid of its first process, which leads session and group; None before the start."""
         return self._child.pid if self._child else None
 
+    @property
+    def cgroup(self) -> str | None:
+        """The folder of its control group, where one could be made."""
+        return str(self.group.folder) if self.group else None
+
     def start(self) -> None:
         """Start it. Raises MoetBootError when it cannot be started at all; nothing is left running then."""
         command = self.command
         find_program(command.argv, command.env, command.cwd)
-        become_subreaper()
-        self._port_was_free = self._port_is_free()
+        adopt_orphans()
+        self._port_was_free = port_is_free(self.command)
         self._oom_kills = _oom_kill_count()
         token = secrets.token_hex(8)
-        environment = {**os.environ, **command.env, TOKEN_VARIABLE: token}
         try:
-            child = subprocess.Popen(
+            self._child = subprocess.Popen(
                 [*command.leash, *command.argv],
-                env=environment,
+                env={**os.environ, **command.env, TOKEN_VARIABLE: token},
                 cwd=command.cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=self.log.writer,
@@ -135,48 +108,40 @@ class ServerProcess:
                 f"cannot start {command.argv[0]}: {error.strerror or error}",
                 fix="correct engine.command in the profile, or install the engine again",
             ) from error
-        self._child = child
         self.log.close_writer()
-        self._tree = ProcessTree(_identified(child.pid), token, self._strangers)
-        self._restrain(child.pid)
+        self._restrain(self._child.pid, token)
+        self._tree = ServerTree(self._child.pid, token, self._cgroup)
 
-    def _restrain(self, pid: int) -> None:
+    def _restrain(self, pid: int, token: str) -> None:
         """No core dumps (one of 100 GB filled a disk), first for the OOM killer, in a group of its own if possible."""
         with suppress(OSError, ValueError):
             resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
         if self._oom_score_adj is not None:
             with suppress(OSError):
                 Path(f"/proc/{pid}/oom_score_adj").write_text(str(self._oom_score_adj), encoding="ascii")
-        group = make_control_group()
-        if group:
+        self.group = create_cgroup(f"moet-boot-{token}")
+        if self.group:
             try:
-                group.add(pid)
-                self.group = group
-            except OSError:
-                group.remove()
+                (self.group / "cgroup.procs").write_text(f"{pid}\n", encoding="ascii")
+                self._cgroup = Cgroup(self.group)
+            except (OSError, MoetBootError):
+                remove_cgroup(self.group)
+                self.group = None
 
     def exited(self) -> ServerExit | None:
         """How its first process ended, or None while it runs (also before the start)."""
-        if self._child is None or self._exit:
-            return self._exit
+        if self._child is None:
+            return None
+        status = self._child.poll()
         self._look()
-        # only looked at, not collected: as a zombie it keeps its pid, on which the tree relies
-        seen = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if seen:
-            by_signal = seen.si_code in {os.CLD_KILLED, os.CLD_DUMPED}
-            oom_killed = _oom_kill_count() > self._oom_kills
-            self._exit = ServerExit(
-                code=None if by_signal else seen.si_status,
-                signal=seen.si_status if by_signal else None,
-                oom_killed=oom_killed,
-            )
-        return self._exit
+        if status is None:
+            return None
+        oom_killed = _oom_kill_count() > self._oom_kills
+        return ServerExit(status, None, oom_killed) if status >= 0 else ServerExit(None, -status, oom_killed)
 
-    def members(self) -> list[Process]:
+    def processes(self) -> list[Process]:
         """All its living processes, the first one first."""
-        if self._tree is None:
-            return []
-        return self._tree.members()
+        return self._tree.processes() if self._tree else []
 
     def new_output(self) -> bytes:
         """What it printed since the last call, bounded."""
@@ -191,14 +156,13 @@ class ServerProcess:
     def stop(self, grace_s: float) -> StopReport:
         """TERM (repeated) and wait for the grace, KILL what is left, remove leftovers, check the port.
 
-        TERM goes to the first process alone while it lives: sent to the whole group it can leave it hanging
-        (engine.md section 4). Safe to call at any time and twice.
+        Safe to call at any time and twice.
         """
         started = self._clock.now()
-        if self._child is None or self._tree is None:
+        if self._tree is None:
             return StopReport(0.0)
         terms = self._ask_to_end(self._tree, started + grace_s) if grace_s > 0 else 0
-        forced = bool(self._tree.members())
+        forced = bool(self._tree.processes())
         survivors = self._kill(self._tree)
         removed, left = self._clean_up(survivors)
         return StopReport(self._clock.now() - started, forced, left, terms, removed)
@@ -209,15 +173,15 @@ class ServerProcess:
             self._kill(self._tree)
 
     def close(self) -> None:
-        """Collect the first process, archive the log, remove the group; kills what still runs. Safe to call twice."""
-        if self._child and self._child.returncode is None:
-            self.kill_now()
-            self.exited()
-            with suppress(subprocess.TimeoutExpired):
-                self._child.wait(timeout=1)
+        """Kill what still runs, archive the log, remove the group. Safe to call twice."""
+        if self._tree:
+            self._kill(self._tree)
+            self._tree.close()
             self._tree = None
-        if self.group:
-            self.group.remove()
+        if self._cgroup and self.group:
+            self._cgroup.close()
+            remove_cgroup(self.group)
+            self._cgroup = self.group = None
         self.log.close()
 
     def _look(self) -> None:
@@ -226,66 +190,45 @@ class ServerProcess:
         if self._tree is None or now < self._next_look:
             return
         self._next_look = now + LOOK_EVERY_S
-        members = self._tree.members()
-        self._tree.collect_orphans()
+        pids = [process.pid for process in self._tree.processes()]
         if now >= self._next_holders:
             self._next_holders = now + HOLDERS_EVERY_S
-            self._leftovers.note_holders(members)
+            self._leftovers.note_holders(pids)
 
-    def _ask_to_end(self, tree: ProcessTree, deadline: float) -> int:
-        """TERM every 2 s until all are gone or the deadline; returns how often it was sent."""
+    def _ask_to_end(self, tree: ServerTree, deadline: float) -> int:
+        """TERM again and again until all are gone or the deadline; returns how often it was sent."""
         terms = 0
-        next_term = self._clock.now()
-        self._leftovers.note_holders(tree.members())
-        while members := tree.members():
+        last = float("-inf")
+        while processes := tree.processes():
             now = self._clock.now()
             if now >= deadline:
                 break
-            if now >= next_term:
-                leader = [p for p in members if p.pid == tree.root.pid]
-                tree.signal_all(signal.SIGTERM, leader or (members if terms else []))
-                terms += bool(leader or terms)
-                next_term = now + TERM_EVERY_S
-            tree.collect_orphans()
+            if now - last >= (TERM_EVERY_S if tree.leader_lives else ORPHAN_TERM_S):
+                self._leftovers.note_holders(process.pid for process in processes)
+                terms += bool(tree.ask_to_end())
+                last = now
             self._clock.sleep(0.05)
+            self._collect_first()
         return terms
 
-    def _kill(self, tree: ProcessTree) -> list[Process]:
-        members = tree.members()
-        self._leftovers.note_holders(members)
-        if members and self.group:
-            self.group.kill()
-        return tree.kill(KILL_TIMEOUT_S, self._clock.now, self._clock.sleep)
+    def _kill(self, tree: ServerTree) -> list[Process]:
+        self._leftovers.note_holders(process.pid for process in tree.processes())
+        survivors = tree.kill(KILL_TIMEOUT_S, self._clock.now, self._clock.sleep)
+        self._collect_first()
+        return survivors
+
+    def _collect_first(self) -> None:
+        if self._child:
+            self._child.poll()
 
     def _clean_up(self, survivors: Sequence[Process]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if survivors:
-            return (), tuple(f"process {p.words} does not die" for p in survivors)
+            return (), tuple(f"process {p.name} ({p.pid}) does not die" for p in survivors)
         self.new_output()
         removed, left = self._leftovers.remove()
-        if self._port_was_free and not self._port_is_free():
+        if self._port_was_free and not port_is_free(self.command):
             left = (*left, f"port {self.command.port} is taken by another process")
         return removed, left
-
-    def _port_is_free(self) -> bool:
-        if not self.command.port:
-            return True
-        family = socket.AF_INET6 if ":" in self.command.host else socket.AF_INET
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            # past connections in TIME_WAIT do not count; a listener does
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((self.command.host or "0.0.0.0", self.command.port))  # noqa: S104  (only asked, not served)
-            except OSError:
-                return False
-        return True
-
-
-def _identified(pid: int) -> Process:
-    """Our child, which exists at least as a zombie until it is collected."""
-    found = read_process(pid)
-    if found is None:
-        raise MoetBootError(f"cannot read /proc/{pid}", fix="mount /proc; moet-boot cannot watch a server without it")
-    return found
 
 
 def _oom_kill_count() -> int:

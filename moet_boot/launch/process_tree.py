@@ -1,129 +1,110 @@
-"""Which processes belong to one server, wherever they went, and nothing else.
+"""The processes of one server, wherever they went: the guard's tree, and on top of it what only a parent can know.
 
-Members are: the session and the process group of the first process, everything that descends from a member,
-everything that was once seen as a member, and orphans that carry the launch's token in their environment
-(a daemon that left the session and lost its parents before anybody looked). Session and group numbers are safe
-to compare because the first process is not collected while its tree is used: a zombie keeps its pid, so no
-stranger can inherit it. Two facts from engine.md section 4 shape this: a killed API process leaves its engine
-behind, and engine processes overwrite their environment, so the token alone would not find them.
+The guard's tree finds children and sessions. A daemon that left its session and lost its parents between two looks
+is neither: as a subreaper we inherit it, and it carries the launch's token in its environment. The token alone would
+not do, because vLLM's engine processes overwrite their environment (engine.md section 3).
 """
 
-import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from moet_boot.launch.proc_table import PROC, Process, all_processes, environment, send
+from moet_boot.guard.cgroup import Cgroup
+from moet_boot.guard.kill import Killer
+from moet_boot.guard.processes import Process, read_process
+from moet_boot.guard.tree import Member, Tree
 
 TOKEN_VARIABLE = "MOET_BOOT_LAUNCH"  # noqa: S105  (a marker, no secret)
-_PR_SET_CHILD_SUBREAPER = 36
-_INIT = 1
 
 
-def become_subreaper() -> bool:
-    """Make orphans of our descendants our children, so that they stay in reach; False where the kernel refuses."""
-    return bool(ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+class ServerTree:
+    """The processes of the server whose first process is `root`, our child. Call `close` when it is gone."""
 
-
-class ProcessTree:
-    """The processes of one server. `root` must be an uncollected child of this process.
-
-    `strangers` gives the pids of our other children (guard, helpers): they and what is ours are never members.
-    """
-
-    def __init__(
-        self, root: Process, token: str, strangers: Callable[[], Collection[int]] = tuple, proc: Path = PROC
-    ) -> None:
+    def __init__(self, root: int, token: str, group: Cgroup | None = None) -> None:
         self.root = root
         self._token = f"{TOKEN_VARIABLE}={token}".encode()
-        self._strangers = strangers
-        self._proc = proc
-        self._known: dict[int, int] = {root.pid: root.started}
-        self._cleared: set[tuple[int, int]] = set()
+        self._tree = Tree()
+        self._tree.add_root(root)
+        self._killer = Killer(self._tree, group)
+        self._uncollected: dict[int, int] = {}
 
-    def members(self) -> list[Process]:
-        """All living members, the first process first; remembers them. Reads all of /proc."""
-        table = {p.pid: p for p in all_processes(self._proc)}
-        forbidden = {os.getpid(), _INIT, *self._strangers()}
-        self._cleared &= {(p.pid, p.started) for p in table.values()}
-        found = {p.pid for p in table.values() if self._belongs(p, table)} - forbidden
-        found |= _descendants(table, found, forbidden)
-        self._known = {pid: table[pid].started for pid in found}
-        self._known[self.root.pid] = self.root.started
-        return sorted((table[pid] for pid in found if not table[pid].is_zombie), key=lambda p: p.started)
+    def members(self) -> list[Member]:
+        """All living members, the oldest first. Looks at every process of the machine that is new since last time."""
+        self._tree.refresh()
+        self._find_orphans()
+        self._collect()
+        return sorted(self._tree.alive(), key=lambda member: member.process.start)
 
-    def signal_all(self, number: int, members: Iterable[Process] | None = None) -> list[Process]:
-        """Signal all (or the given) members; returns those that were reached."""
-        reached = []
-        for process in self.members() if members is None else members:
-            with suppress(PermissionError):
-                if send(process, number):
-                    reached.append(process)
-        return reached
+    def processes(self) -> list[Process]:
+        """The same as plain facts."""
+        return [member.process for member in self.members()]
+
+    def ask_to_end(self) -> int:
+        """TERM to the first process while it lives, else to all that are left; returns how many were asked.
+
+        A TERM to all at once can leave the first process hanging during its start (engine.md section 4).
+        """
+        members = self.members()
+        asked = [member for member in members if member.process.pid == self.root] or members
+        return sum(member.send(signal.SIGTERM) for member in asked)
 
     def kill(
         self,
-        timeout_s: float = 10.0,
+        timeout_s: float,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> list[Process]:
-        """KILL until nobody is left, also those that are born meanwhile; returns who outlived the timeout.
+        """KILL until nobody is left, also those born meanwhile; returns who outlives the timeout.
 
-        A process that the kernel holds (state D, as in a driver call) cannot die before it is let go.
+        A process that the kernel holds (state D, as in a driver call) dies only when it is let go.
         """
         deadline = now() + timeout_s
-        while members := self.members():
-            self.signal_all(signal.SIGKILL, members)
-            self.collect_orphans()
+        while True:
+            self._killer.strike()
+            if not self.members() and self._killer.ended:
+                return []
             if now() >= deadline:
-                return self.members()
+                return self.processes()
             sleep(0.01)
-        return []
 
-    def collect_orphans(self) -> None:
-        """Collect members that died as our children, but for the first process."""
-        for pid in list(self._known):
-            if pid != self.root.pid:
+    def close(self) -> None:
+        """Let go of the handles."""
+        self._tree.close()
+
+    @property
+    def leader_lives(self) -> bool:
+        """Whether the first process still runs."""
+        leader = self._tree.members.get(self.root)
+        return leader is not None and leader.alive
+
+    def _find_orphans(self) -> None:
+        for pid in _our_children():
+            if pid not in self._tree.members and pid != self.root and self._token in _environment(pid):
+                self._tree.add_root(pid)
+        self._uncollected |= {pid: m.process.start for pid, m in self._tree.members.items() if pid != self.root}
+
+    def _collect(self) -> None:
+        """Collect members that died as our children; the first process is left to whoever waits for it."""
+        for pid in set(_our_children()) & self._uncollected.keys():
+            process = read_process(pid)
+            if process and process.start == self._uncollected[pid]:
                 with suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
 
-    def _belongs(self, process: Process, table: dict[int, Process]) -> bool:
-        if process.started < self.root.started:
-            return False
-        if self.root.pid in {process.session, process.group} or self._known.get(process.pid) == process.started:
-            return True
-        return self._led_by_a_member(process, table) or self._carries_token(process)
 
-    def _led_by_a_member(self, process: Process, table: dict[int, Process]) -> bool:
-        """In a session that a member opened: its leader's pid is not given away while the session lives."""
-        leader = self._known.get(process.session)
-        holder = table.get(process.session)
-        return leader is not None and (holder is None or holder.started == leader)
-
-    def _carries_token(self, process: Process) -> bool:
-        identity = (process.pid, process.started)
-        if identity in self._cleared or process.parent not in {_INIT, os.getpid()}:
-            return False
-        variables = environment(process.pid, self._proc)
-        # it may be empty for a moment, while the process starts its program
-        if any(variables) and self._token not in variables:
-            self._cleared.add(identity)
-        return self._token in variables
+def _our_children() -> Iterator[int]:
+    """The pids of the children of all our threads, zombies included."""
+    for path in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            yield from (int(pid) for pid in path.read_text(encoding="ascii").split())
 
 
-def _descendants(table: dict[int, Process], members: set[int], forbidden: set[int]) -> set[int]:
-    """Everything below the members."""
-    children: dict[int, list[int]] = {}
-    for process in table.values():
-        children.setdefault(process.parent, []).append(process.pid)
-    found: set[int] = set()
-    queue = list(members)
-    while queue:
-        for child in children.get(queue.pop(), []):
-            if child not in found | members | forbidden:
-                found.add(child)
-                queue.append(child)
-    return found
+def _environment(pid: int) -> list[bytes]:
+    """The `NAME=value` strings that the process was started with; empty where they cannot be read."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
