@@ -5,11 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ServerExit:
-    """How the server's first process ended: an exit code or a signal; `oom_killed`: the kernel killed for memory."""
+    """How the server's first process ended: an exit code or a signal; `oom_killed`: the kernel killed for memory.
+
+    `outside`: who else ended it, where the runtime knows that somebody did: neither the server nor moet-boot.
+    """
 
     code: int | None
     signal: int | None = None
     oom_killed: bool = False
+    outside: str = ""
 
     @property
     def words(self) -> str:
