@@ -151,15 +151,13 @@ def _memory_kind(card: Gpu) -> str:
 def driver(case: Case) -> Answer:
     """Driver branch against profile and CUDA toolkit of the image; the CUDA that the driver offers too."""
     nvml = case.snapshot.nvml
-    branch = _major(nvml.driver) if nvml else None
-    if nvml is None or branch is None:
+    if nvml is None or (branch := _branch(nvml)) is None:
         return unseen(case, "driver version")
     toolkit = _toolkit(case)
     least = max(needed(case).min_driver_branch or 0, CUDA_DRIVER_BRANCH.get(_major(toolkit) or 0, 0))
-    offered = _major(nvml.cuda_driver)
     measured = f"driver {nvml.driver} (CUDA {nvml.cuda_driver or 'unknown'}), image CUDA {toolkit or 'unknown'}"
     required = f"driver R{least} or newer"
-    if branch < least or (offered is not None and offered < (_major(toolkit) or 0)):
+    if branch < least:
         return refuse(
             measured,
             required,
@@ -175,6 +173,11 @@ def driver(case: Case) -> Answer:
             fix="install the -open flavour of the driver",
         )
     return passed(measured, required)
+
+
+def _branch(nvml: Nvml) -> int | None:
+    """The driver's branch; without a version, the oldest branch that offers the CUDA that NVML names."""
+    return _major(nvml.driver) or CUDA_DRIVER_BRANCH.get(_major(nvml.cuda_driver) or 0)
 
 
 def _toolkit(case: Case) -> str | None:

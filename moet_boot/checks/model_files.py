@@ -35,7 +35,7 @@ def present(case: Case) -> Answer:
     if seen is None:
         return unseen(case, "checkpoint")
     where = seen.path or case.plan.paths.get(name, wanted.path)
-    if seen.exists and (seen.shards_present or seen.shards):
+    if _there(seen):
         return passed(f"{seen.shards_present or len(seen.shards or [])} shards in {where}")
     return refuse(
         f"no shard in {where}" if seen.exists else f"{where} does not exist",
@@ -55,32 +55,29 @@ def complete(case: Case) -> Answer:
     seen = case.snapshot.checkpoint
     if seen is None:
         return unseen(case, "checkpoint")
-    if not seen.exists or not (seen.shards_present or seen.shards):
+    if not _there(seen):
         return skip("there is no checkpoint (MODEL.PRESENT)")
-    damage = _damage(case, seen, wanted)
-    if damage:
-        pointers = "LFS" in damage
+    damage, missing = _damage(case, seen, wanted), _missing(seen)
+    if damage or missing:
+        pointers = "git lfs pull in the folder, or " if "LFS" in damage else ""
         return refuse(
-            damage,
+            damage or missing,
             f"{seen.index_declares or wanted.shards or 'all'} whole shards",
             why="the loader walks every shard, also when it skips the experts; a part of one gives a misleading error"
             " after minutes",
-            fix="git lfs pull in the folder, or " + fetch_fix(case, name) if pointers else fetch_fix(case, name),
+            fix=pointers + fetch_fix(case, name),
             source=wanted.source,
-            code=Exit.ARTEFACT_DAMAGED,
+            code=Exit.ARTEFACT_DAMAGED if damage else Exit.ARTEFACT_MISSING,
             acceptable=False,
         )
-    missing = _missing(seen)
-    if missing:
-        return refuse(
-            missing,
-            f"{seen.index_declares} shards, as the index declares",
-            why="the loader walks every shard, also when it skips the experts",
-            fix=fetch_fix(case, name),
-            source=wanted.source,
-            code=Exit.ARTEFACT_MISSING,
-            acceptable=False,
-        )
+    return _whole(case, seen, wanted)
+
+
+def _there(seen: Checkpoint) -> bool:
+    return seen.exists and bool(seen.shards_present or seen.shards)
+
+
+def _whole(case: Case, seen: Checkpoint, wanted: Artefact) -> Answer:
     if seen.incomplete_blobs:
         return warn(
             f"{seen.shards_present} of {seen.index_declares or '?'} shards, and {seen.incomplete_blobs} unfinished"
@@ -137,7 +134,7 @@ def revision(case: Case) -> Answer:
         return unseen(case, "checkpoint")
     if wanted.revision is None:
         return skip("the profile pins no revision")
-    if not seen.exists or not (seen.shards_present or seen.shards):
+    if not _there(seen):
         return skip("there is no checkpoint (MODEL.PRESENT)")
     other_repo = bool(seen.repo and wanted.repo and seen.repo.lower() != wanted.repo.lower())
     measured = f"{seen.repo or 'unknown repository'} at {seen.revision or 'an unknown revision'}"

@@ -1,0 +1,76 @@
+"""`moet-boot preflight`: is this machine ready for this boot, and if not, why."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moet_boot.cli.output import Output
+
+app = typer.Typer(add_completion=False)
+
+VERIFY = typer.Option(help="Slots of the plane file to read: quick, sample, full or none.")
+
+
+@app.command()
+def preflight(  # noqa: PLR0917  (each is an option with a name)
+    profile: Annotated[str, typer.Option("--profile", "-p", help="Name of a profile, or the path of your own.")],
+    variant: Annotated[str | None, typer.Option(help="Variant of the profile, such as mtp.")] = None,
+    sets: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE over the profile; repeatable.")] = None,
+    snapshot: Annotated[Path | None, typer.Option(help="Judge this recorded machine instead of this one.")] = None,
+    verify: Annotated[str, VERIFY] = "quick",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Without GPU, docker and artefacts (CI).")] = False,
+    accept_risk: Annotated[list[str] | None, typer.Option(help="Let this one refusal through; repeatable.")] = None,
+    path: Annotated[list[str] | None, typer.Option(help="NAME=PATH: where an artefact lies; repeatable.")] = None,
+    runtime: Annotated[str | None, typer.Option(help="process or docker; the profile decides otherwise.")] = None,
+    engine: Annotated[str | None, typer.Option(help="The server program of a process runtime.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write a JUnit report to this file.")] = None,
+    fail_on_warn: Annotated[bool, typer.Option("--fail-on-warn", help="Exit with 4 when there are warnings.")] = False,
+    json_mode: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Judge whether a boot would be safe on this machine. Reads only, changes nothing.
+
+    Exit codes: 0 safe or warnings, 2 usage, 3 refused, 4 warnings with --fail-on-warn, 5 an artefact is damaged,
+    6 an artefact is missing.
+
+    Examples:
+
+      moet-boot preflight --profile spark
+
+      moet-boot preflight --profile rtx6000-b --variant mtp --set max-num-seqs=64
+
+      moet-boot preflight --profile spark --snapshot machine.json --json
+
+      moet-boot preflight --profile rtx6000-a --dry-run --junit report.xml    in CI, without a GPU
+
+      moet-boot preflight --profile spark --accept-risk MEM.CONTIGUOUS
+    """
+    from moet_boot.cli.preflight_view import verdict_view
+    from moet_boot.preflight import prepare
+    from moet_boot.preflight.document import preflight_document
+    from moet_boot.preflight.junit import write_junit
+    from moet_boot.preflight.request import read_request
+
+    started = time.monotonic()
+    output = Output(json_mode=json_mode)
+    request = read_request(
+        profile,
+        variant=variant,
+        sets=sets or (),
+        snapshot=snapshot,
+        verify=verify,
+        dry_run=dry_run,
+        accepted=accept_risk or (),
+        paths=path or (),
+        runtime=runtime,
+        engine=engine,
+    )
+    prepared = prepare(request, env=os.environ)
+    duration_s = time.monotonic() - started
+    if junit is not None:
+        write_junit(prepared.verdict, prepared.profile.name, duration_s, junit)
+    output.document("preflight", preflight_document(prepared, duration_s))
+    output.data(verdict_view(prepared))
+    return int(prepared.verdict.exit_code(fail_on_warn=fail_on_warn))
