@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from moet_boot.errors import UsageError
-from moet_boot.profile.model import Setting, SettingValue
+from moet_boot.profile.model import Setting, SettingValue, as_text
 
 _NOTHING = ("", "null")
 
@@ -71,4 +71,4 @@ def words_of(value: SettingValue | None) -> str:
     """A value as people read it: `absent` for none, `true` for a bare flag."""
     if value is None:
         return "absent"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else as_text(value)

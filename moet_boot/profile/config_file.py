@@ -10,6 +10,7 @@ from typing import Literal
 from platformdirs import user_config_path
 from pydantic import Field, ValidationError
 
+from moet_boot.profile.chain import attribute
 from moet_boot.profile.files import read_toml
 from moet_boot.profile.model import SettingValue, Strict
 from moet_boot.profile.parts import PATH_PREFIX
@@ -65,9 +66,10 @@ def load_config(env: Mapping[str, str], folders: Sequence[Path] | None = None) -
 
 
 def read_config(path: Path) -> ConfigFile:
-    """One config file; raises ProfileError that names file and key."""
-    raw = read_toml(path, "a config file")
+    """One config file; raises ProfileError that names file, line and key."""
+    file = read_toml(path, str(path), "a config file")
     try:
-        return ConfigFile.model_validate_json(json.dumps(raw, default=str), strict=True)
+        return ConfigFile.model_validate_json(json.dumps(file.tables, default=str), strict=True)
     except ValidationError as error:
-        raise ProfileError(explain_errors(error, raw, str(path), ConfigFile)) from None
+        problems = explain_errors(error, file.tables, ConfigFile)
+        raise ProfileError(attribute(problems, (file,), None)) from None

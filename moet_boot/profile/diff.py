@@ -47,9 +47,15 @@ def _flatten(key: str, value: object, into: dict[str, str]) -> None:
             if name not in _REASONS:
                 _flatten(f"{key}.{name}", inner, into)
     elif isinstance(value, list):
-        into[key] = " ".join(str(item) for item in value)
+        into[key] = " ".join(_words(item) for item in value)
     elif value is not None:
-        into[key] = words_of(value) if isinstance(value, str | int | float | bool) else str(value)
+        into[key] = _words(value)
+
+
+def _words(value: object) -> str:
+    if isinstance(value, list):
+        return ":".join(_words(item) for item in value)
+    return words_of(value) if isinstance(value, str | int | float | bool) else str(value)
 
 
 def _why(profile: Profile, key: str) -> str | None:

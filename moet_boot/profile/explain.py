@@ -43,14 +43,16 @@ class Explained:
 def explain(profile: Profile, key: str | None = None) -> list[Explained]:
     """All decisions in the profile's order, or those that `key` names.
 
-    A key is a setting's name (`VLLM_MOE_W2`, `max_num_seqs`), a dotted key (`memory.terms.planes`) or a table
-    (`guard`). Raises UsageError for one that the profile does not have, with the nearest that it has.
+    A key is a setting's name (`VLLM_MOE_W2`, `max_num_seqs`), a dotted key (`memory.terms.planes`), a table
+    (`guard`), or, when it is none of these, a part of a name (`delta`). Raises UsageError for one that the
+    profile does not have, with the nearest that it has.
     """
     everything = [decision for name in Profile.model_fields for decision in _decisions(profile, name)]
     if key is None:
         return everything
     found = [decision for decision in everything if _matches(decision, key)]
-    if not found:
+    found = found or [decision for decision in everything if _plain(key) in _plain(decision.name)]
+    if not found or not key.strip("-_. "):
         known = [d.key for d in everything] + [d.name for d in everything] + [d.section for d in everything]
         raise UsageError(
             f"profile {profile.name} decides nothing about {key!r}",
@@ -107,5 +109,6 @@ def _is_table(value: object) -> bool:
 
 def _short(value: object) -> str:
     if isinstance(value, tuple):
-        return " ".join(_short(item) for item in value)
+        separator = ":" if value and not isinstance(value[0], tuple | str) else " "
+        return separator.join(_short(item) for item in value)
     return words_of(value) if isinstance(value, str | int | float | bool) else str(value)

@@ -1,8 +1,10 @@
 """Finding and reading profile files: shipped ones by name, anybody's by path."""
 
 import os
+import re
 import stat
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from moet_boot.units import MIB, format_bytes
 
 MAX_BYTES = MIB
 """Far above any profile; a 1 GiB file given by mistake must not be read."""
+
+_AT_LINE = re.compile(r" \(at line (\d+), column \d+\)")
 
 Raw = dict[str, Any]
 """A TOML table as it was read; it does not leave the loader."""
@@ -47,42 +51,53 @@ def locate(name_or_path: str, beside: Path | None = None) -> Path:
     raise ProfileError([Problem(repr(name_or_path), "", "no such profile", f"{hint} {known}".strip())])
 
 
-def read_toml(path: Path, expected: str = "a profile") -> Raw:
-    """The tables of a TOML file.
+@dataclass(frozen=True)
+class TomlFile:
+    """One file as it was read: `shown` is how messages call it."""
+
+    shown: str
+    text: str
+    tables: Raw
+
+
+def read_toml(path: Path, shown: str, expected: str = "a profile") -> TomlFile:
+    """Read a TOML file.
 
     Raises ProfileError that names the file, and the line where the syntax is broken; a missing file, a
     folder, a device, an empty or oversized file and bytes that are no UTF-8 are told apart.
     """
-    text = _read_text(path, expected)
+    text = _read_text(path, shown, expected)
     if not text.strip():
-        raise _failure(path, "the file is empty", f"it must be {expected} in TOML; see `moet-boot profiles show`")
+        raise _failure(shown, "the file is empty", f"it must be {expected} in TOML; see `moet-boot profiles show`")
     try:
-        return tomllib.loads(text)
+        return TomlFile(shown, text, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise _failure(path, f"not valid TOML: {error}", "correct the syntax at that line") from None
+        found = _AT_LINE.search(str(error))
+        what = f"not valid TOML: {_AT_LINE.sub('', str(error))}"
+        raise _failure(shown, what, "correct the syntax at that line", int(found[1]) if found else None) from None
     except RecursionError:
-        raise _failure(path, "not valid TOML: nested too deeply", f"it must be {expected}") from None
+        raise _failure(shown, "not valid TOML: nested too deeply", f"it must be {expected}") from None
 
 
-def _read_text(path: Path, expected: str) -> str:
+def _read_text(path: Path, shown: str, expected: str) -> str:
     fix = f"give the path of {expected} (a TOML file)"
     try:
         info = path.stat()
         if not stat.S_ISREG(info.st_mode):
             kind = "a folder" if stat.S_ISDIR(info.st_mode) else "not a regular file"
-            raise _failure(path, f"is {kind}", fix)
+            raise _failure(shown, f"is {kind}", fix)
         if info.st_size > MAX_BYTES:
             what = f"is {format_bytes(info.st_size)} large, {expected} has at most {format_bytes(MAX_BYTES)}"
-            raise _failure(path, what, fix)
+            raise _failure(shown, what, fix)
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1).decode()
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise _failure(path, f"not UTF-8 text (line {line})", "save it as UTF-8") from None
+        raise _failure(shown, "not UTF-8 text", "save it as UTF-8", line) from None
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        raise _failure(path, reason[:1].lower() + reason[1:], fix) from None
+        raise _failure(shown, reason[:1].lower() + reason[1:], fix) from None
 
 
-def _failure(path: Path, what: str, fix: str) -> ProfileError:
-    return ProfileError([Problem(str(path), "", what, fix)])
+def _failure(shown: str, what: str, fix: str, line: int | None = None) -> ProfileError:
+    return ProfileError([Problem(shown, "", what, fix, line)])

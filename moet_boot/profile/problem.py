@@ -1,4 +1,4 @@
-"""What is wrong with a profile file: every problem with its file, key and remedy."""
+"""What is wrong with a profile file: every problem with its file, line, key and remedy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,11 @@ class Problem:
     key: str
     what: str
     fix: str = ""
+    line: int | None = None
 
     def __str__(self) -> str:
-        where = f"{self.file}: {self.key}" if self.key else self.file
-        return f"{where}: {self.what}"
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (where, self.key, self.what) if part)
 
 
 class ProfileError(UsageError):

@@ -17,3 +17,11 @@ def resolve_profile(
     """
     profile = load_profile(name_or_path, variant)
     return apply_overrides(profile, sets, env=env, config=load_config(env))
+
+
+def split_variant(reference: str) -> tuple[str, str | None]:
+    """`NAME:VARIANT` in its parts; a path may have a colon of its own in front of its last folder."""
+    name, colon, variant = reference.rpartition(":")
+    if not colon or not name or "/" in variant or variant.endswith(".toml"):
+        return reference, None
+    return name, variant

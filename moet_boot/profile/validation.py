@@ -12,29 +12,33 @@ from moet_boot.profile.nearest import did_you_mean
 from moet_boot.profile.problem import Problem
 
 _SHOWN = 60
+_ADD = {
+    "why": "add why: in your own words, the reason for this value",
+    "source": 'add source: on whose word, such as source = "measured on my machine"',
+}
 
 
-def explain_errors(error: ValidationError, raw: Raw, file: str, model: type[BaseModel] = Profile) -> list[Problem]:
-    """One problem for each key that is wrong, in the order of the model."""
+def explain_errors(error: ValidationError, raw: Raw, model: type[BaseModel] = Profile) -> list[Problem]:
+    """One problem for each key that is wrong, in the order of the model; whose file it is, the caller knows."""
     problems: dict[str, Problem] = {}
     for detail in error.errors(include_url=False):
         location = _location(detail, raw)
         key = ".".join(location)
-        problems.setdefault(key, _problem(detail, location, key, file, model))
+        problems.setdefault(key, _problem(detail, location, key, model))
     return list(problems.values())
 
 
-def _problem(detail: ErrorDetails, location: tuple[str, ...], key: str, file: str, model: type[BaseModel]) -> Problem:
+def _problem(detail: ErrorDetails, location: tuple[str, ...], key: str, model: type[BaseModel]) -> Problem:
     match detail["type"]:
         case "missing":
-            return Problem(file, key, "is missing", f"add {location[-1]}; it is required")
+            return Problem("", key, "is missing", _ADD.get(location[-1], f"add {location[-1]}; it is required"))
         case "extra_forbidden":
             known = known_keys(location[:-1], model)
             names = f"known here: {', '.join(known)}" if known else ""
-            return Problem(file, key, "is not a known key", did_you_mean(location[-1], known, names))
+            return Problem("", key, "is not a known key", did_you_mean(location[-1], known, names))
         case _:
             what = f"is {_shown(detail['input'])}, but {_lower(detail['msg'])}"
-            return Problem(file, key, what, "see `moet-boot profiles schema` for what is allowed")
+            return Problem("", key, what, "see `moet-boot profiles schema` for what is allowed")
 
 
 def known_keys(location: tuple[str, ...], model: type[BaseModel] = Profile) -> list[str]:

@@ -1,0 +1,23 @@
+"""`moet-boot profiles schema`."""
+
+import json
+
+import typer
+
+from moet_boot.cli.output import Output
+from moet_boot.cli.profiles.options import AsJson
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def schema(as_json: AsJson = False) -> int:
+    """Print the JSON Schema of a profile file, for editors and other tools.
+
+    Example: moet-boot profiles schema > profile.schema.json
+    """
+    from moet_boot.profile.schema import profile_schema
+
+    del as_json  # a schema is one JSON document either way
+    Output().raw(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
+    return 0
