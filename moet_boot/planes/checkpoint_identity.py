@@ -51,6 +51,12 @@ def read_checkpoint_files(model_dir: Path) -> CheckpointFiles:
     )
 
 
+def read_checkpoint_indexes(model_dir: Path) -> dict[str, bytes]:
+    """sha256 (32 raw bytes) of each weight index that exists."""
+    found = {name: _read_optional(model_dir / name) for name in INDEX_FILES}
+    return {name: hashlib.sha256(data).digest() for name, data in found.items() if data is not None}
+
+
 def _stat(path: Path, name: str) -> ShardStat:
     try:
         state = path.stat()

@@ -15,9 +15,9 @@ def file_holes(path: Path) -> list[Hole]:
         os.close(fd)
 
 
-def layers_with_holes(path: Path, layer_bytes: int, layers: frozenset[int]) -> tuple[int, ...]:
-    """Those of `layers` (layer l owns bytes [l, l+1) * layer_bytes) that a hole reaches into."""
+def layers_with_holes(path: Path, layer_bytes: int, layers: frozenset[int], start: int = 0) -> tuple[int, ...]:
+    """Those of `layers` (layer l owns bytes start + [l, l+1) * layer_bytes) that a hole reaches into."""
     found: set[int] = set()
     for hole in file_holes(path):
-        found.update(range(hole.start // layer_bytes, -(-hole.end // layer_bytes)))
+        found.update(range((hole.start - start) // layer_bytes, -(-(hole.end - start) // layer_bytes)))
     return tuple(sorted(found & layers))

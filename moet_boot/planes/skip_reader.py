@@ -154,7 +154,9 @@ def _size(path: Path) -> int | None:
 
 
 def _near_packs(store: Path | None) -> Iterable[Neighbour]:
-    return [_near_pack(found) for found in find_packs(store) if found.tag in set(SlotKind)] if store else []
+    packs = find_packs(store) if store else []
+    known = [found for found in packs if found.tag in set(SlotKind) and found.sidecar.state is FileState.FOUND]
+    return [_near_pack(found) for found in known]
 
 
 def _near_pack(found: PackFile) -> Neighbour:

@@ -43,9 +43,9 @@ class CacheFolder:
 
 
 def find_packs(store: Path) -> list[PackFile]:
-    """Every pack in a store's folder, in the order of their names; raises OSError for an unreadable folder."""
-    paths = sorted(path for path in store.iterdir() if path.suffix == ".json" and ".tmp" not in path.name)
-    return [found for path in paths if (found := describe_pack(path))]
+    """Every pack in a store's folder, also one without its sidecar; raises OSError for an unreadable folder."""
+    names = {path.stem for path in store.iterdir() if path.suffix in {".json", ".pack"} and ".tmp" not in path.name}
+    return [found for name in sorted(names) if (found := describe_pack(store / f"{name}.json"))]
 
 
 def describe_pack(sidecar_path: Path) -> PackFile | None:

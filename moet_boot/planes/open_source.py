@@ -1,0 +1,54 @@
+"""Opens whatever artefact a path holds as a source of planes."""
+
+from pathlib import Path
+
+from moet_boot.errors import ArtefactDamagedError
+from moet_boot.planes.artefacts import Artefact, PlaneFile, single_artefact
+from moet_boot.planes.cache_source import CacheSource, cache_geometry, require_meta
+from moet_boot.planes.direct_io import unreadable
+from moet_boot.planes.geometry import Geometry, SlotKind
+from moet_boot.planes.model_config import read_model_config
+from moet_boot.planes.pack_source import CheckedPack, PackSource, check_pack, pack_geometry
+from moet_boot.planes.plane_file_source import PlaneFileSource
+from moet_boot.planes.slot_source import SlotSource
+from moet_boot.planes.store_scan import CacheFolder, PackFile
+
+
+def open_source(path: Path, hint: Geometry | None = None) -> SlotSource:
+    """Open the one set of planes at a path.
+
+    `hint` is the model's geometry from a checkpoint's config, for containers that do not state their own.
+    Raises the artefact errors, and UsageError for an ambiguous path or a geometry that nobody knows.
+    """
+    try:
+        return _open(single_artefact(path), hint)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def geometry_hint(checkpoint: Path | None) -> Geometry | None:
+    """The geometry that a checkpoint's config.json states, None without a checkpoint."""
+    return None if checkpoint is None else read_model_config(checkpoint).geometry
+
+
+def _open(found: list[Artefact], hint: Geometry | None) -> SlotSource:
+    first = found[0]
+    if isinstance(first, PlaneFile):
+        return PlaneFileSource(first.path, hint)
+    if isinstance(first, CacheFolder):
+        require_meta(first)
+        source: SlotSource = CacheSource(first, cache_geometry(first, hint))
+    else:
+        source = _open_packs([check_pack(file) for file in found if isinstance(file, PackFile)], hint)
+    if not source.layers:
+        source.close()
+        raise ArtefactDamagedError(f"{source.path} holds no whole layer", fix="see `moet-boot planes inspect`")
+    return source
+
+
+def _open_packs(packs: list[CheckedPack], hint: Geometry | None) -> PackSource:
+    """The base pack, and every other pack that has all of its layers."""
+    lead = next((pack for pack in packs if pack.kind is SlotKind.BASE), packs[0])
+    together = [pack for pack in packs if set(pack.layers) >= set(lead.layers)]
+    geometry, exact = pack_geometry([lead, *(pack for pack in together if pack is not lead)], hint)
+    return PackSource([lead, *(pack for pack in together if pack is not lead)], geometry, exact=exact)
