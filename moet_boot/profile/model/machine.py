@@ -87,7 +87,7 @@ class Container(Reasoned):
     """None keeps the image's own entrypoint and command."""
     pass_arguments: bool = True
     """Whether the flags are passed as the container's command; a guarded image is started with none."""
-    reasons: dict[str, str] = {}
+    reasons: dict[str, str] = Field(default_factory=dict)
 
 
 class Engine(Reasoned):

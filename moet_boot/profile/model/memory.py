@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from moet_boot.phases import Phase
 from moet_boot.profile.model.basics import Amount, Reasoned
 
@@ -66,4 +68,4 @@ class GuardFloors(Reasoned):
     stall_psi_full: Amount = 35.0
     stall_swap_growth_gib: Amount = 1.0
     stall_flat_gib: Amount = 0.5
-    phase_floors_gib: dict[Phase, Amount] = {}
+    phase_floors_gib: dict[Phase, Amount] = Field(default_factory=dict)

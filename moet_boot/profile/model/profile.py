@@ -76,21 +76,21 @@ class Profile(Strict):
     """Which variant was applied; files do not set it."""
     hardware: Hardware
     engine: Engine
-    env: dict[str, Setting] = {}
-    flags: dict[str, Setting] = {}
-    artefacts: dict[str, Artefact] = {}
-    mounts: dict[str, Mount] = {}
+    env: dict[str, Setting] = Field(default_factory=dict)
+    flags: dict[str, Setting] = Field(default_factory=dict)
+    artefacts: dict[str, Artefact] = Field(default_factory=dict)
+    mounts: dict[str, Mount] = Field(default_factory=dict)
     container: Container | None = None
     memory: MemoryBudget
     guard: GuardFloors
     deadlines: dict[Phase, Deadline]
     restart: Restart
-    acceptance: dict[str, Acceptance] = {}
-    sampling: dict[str, Sampling] = {}
-    curves: dict[str, Curve] = {}
-    variants: dict[str, str] = {}
+    acceptance: dict[str, Acceptance] = Field(default_factory=dict)
+    sampling: dict[str, Sampling] = Field(default_factory=dict)
+    curves: dict[str, Curve] = Field(default_factory=dict)
+    variants: dict[str, str] = Field(default_factory=dict)
     """Variants and their one-line summaries; their settings live in the file's `variant.NAME` tables."""
-    chosen: dict[str, Chosen] = {}
+    chosen: dict[str, Chosen] = Field(default_factory=dict)
     """Dotted key of a part of the profile -> which layer moved it; files do not set it."""
 
     def flag(self, name: str) -> SettingValue | None:
