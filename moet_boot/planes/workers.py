@@ -3,13 +3,19 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 J = TypeVar("J")
 R = TypeVar("R")
 
 MAX_THREADS = 24
+
+
+@dataclass(frozen=True)
+class _Done(Generic[R]):
+    value: R
 
 
 def default_threads() -> int:
@@ -25,7 +31,7 @@ def run_in_threads(jobs: Iterable[J], make_work: Callable[[], Callable[[J], R]],
     """
     source = iter(jobs)
     lock, stop = threading.Lock(), threading.Event()
-    done: SimpleQueue[R | BaseException | None] = SimpleQueue()
+    done: SimpleQueue[_Done[R] | BaseException | None] = SimpleQueue()
 
     def next_jobs() -> Iterator[J]:
         while not stop.is_set():
@@ -40,7 +46,7 @@ def run_in_threads(jobs: Iterable[J], make_work: Callable[[], Callable[[J], R]],
         try:
             work = make_work()
             for job in next_jobs():
-                done.put(work(job))
+                done.put(_Done(work(job)))
         except BaseException as failure:  # noqa: BLE001  (handed to the caller)
             done.put(failure)
         done.put(None)
@@ -56,13 +62,14 @@ def run_in_threads(jobs: Iterable[J], make_work: Callable[[], Callable[[J], R]],
             member.join()
 
 
-def _results(done: "SimpleQueue[R | BaseException | None]", threads: int) -> Iterator[R]:
+def _results(done: "SimpleQueue[_Done[R] | BaseException | None]", threads: int) -> Iterator[R]:
+    """Results until every thread has said None."""
     running = threads
     while running:
-        result = done.get()
-        if result is None:
-            running -= 1
-        elif isinstance(result, BaseException):
-            raise result
-        else:
-            yield result
+        match done.get():
+            case None:
+                running -= 1
+            case _Done(value):
+                yield value
+            case failure:
+                raise failure
