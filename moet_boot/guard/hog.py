@@ -1,0 +1,51 @@
+"""A program that takes memory as fast as the machine gives it, up to a limit, then waits to be killed.
+
+For rehearsals and benchmarks. Huge pages and two threads: that is the fastest fall that a program can cause here.
+"""
+
+import ctypes
+import mmap
+import signal
+import threading
+import time
+
+from moet_boot.guard import linux
+from moet_boot.units import MIB
+
+CHUNK = 8 * MIB
+THREADS = 2
+LIFE_S = 30.0
+"""Seconds after which it lets go by itself, whatever becomes of the one who started it."""
+
+
+def take(size: int, threads: int = THREADS) -> mmap.mmap:
+    """Take `size` bytes of anonymous memory, touched by several threads at once; the mapping holds them."""
+    memory = mmap.mmap(-1, size)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    each = -(-size // threads)
+    workers = [
+        threading.Thread(target=_touch, args=(start + i * each, min(each, size - i * each))) for i in range(threads)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return memory
+
+
+def _touch(start: int, size: int) -> None:
+    for at in range(0, size, CHUNK):
+        ctypes.memset(start + at, 1, min(CHUNK, size - at))
+
+
+def main(argv: list[str]) -> int:
+    """Take argv[0] bytes, hold them for argv[1] seconds after that."""
+    linux.die_with_parent()
+    linux.set_oom_score_adj(1000)
+    linux.set_process_name("moet-hog")
+    signal.alarm(int(LIFE_S))
+    held = take(int(argv[0]))
+    time.sleep(float(argv[1]))
+    del held
+    return 0

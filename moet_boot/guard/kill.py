@@ -1,0 +1,83 @@
+"""Ending the server: whole tree, nothing else, at once."""
+
+import os
+import signal
+from dataclasses import dataclass
+from typing import Protocol
+
+from moet_boot.guard.tree import Member, Tree
+
+
+class Group(Protocol):
+    """What `Cgroup` can do."""
+
+    def kill(self) -> bool:
+        """SIGKILL all of it."""
+
+    def pids(self) -> list[int]:
+        """Who is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """One round of killing: how many were signalled, and the pids that still run."""
+
+    signalled: int
+    left: tuple[int, ...]
+
+
+class Killer:
+    """Kills a tree and, where there is one, its cgroup. Call `strike` until nobody is left.
+
+    The first strike signals who is known before it looks for others. Anchors go last: as long as they live, orphans
+    stay in the tree.
+    """
+
+    def __init__(self, tree: Tree, group: Group | None = None) -> None:
+        self.tree = tree
+        self.group = group
+        self._first = True
+
+    def strike(self) -> Strike:
+        """One round: group, known members, newly found ones; and the anchors once all others are dead."""
+        signalled = self._kill_known()
+        first, self._first = self._first, False
+        if self.tree.refresh(everybody=first):
+            signalled += self._kill_known()
+        if not any(not member.anchor for member in self.tree.alive()):
+            signalled += sum(member.send(signal.SIGKILL) for member in self.tree.alive())
+        left = {member.process.pid for member in self.tree.alive()}
+        return Strike(signalled, tuple(sorted(left.union(self.group.pids() if self.group else ()))))
+
+    def terminate(self) -> int:
+        """Ask every known member but the anchors to end; how many were asked."""
+        self.tree.refresh()
+        return sum(member.send(signal.SIGTERM) for member in self._others())
+
+    def watch(self) -> None:
+        """Keep the list of members up to date while nothing is wrong."""
+        self.tree.refresh()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nobody is left, neither in the tree nor in the group."""
+        return not self.tree.alive() and not (self.group and self.group.pids())
+
+    def _others(self) -> list[Member]:
+        return [member for member in self.tree.members.values() if not member.anchor]
+
+    def _kill_known(self) -> int:
+        if self.group is not None:
+            self.group.kill()
+        return sum(member.send(signal.SIGKILL) for member in self._others())
+
+
+def may_signal(pid: int) -> bool:
+    """Whether this process has the right to kill that one."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return False
+    except ProcessLookupError:
+        return True
+    return True

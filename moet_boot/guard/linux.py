@@ -1,0 +1,75 @@
+"""The few Linux calls that Python has no function for. Every one says whether it worked."""
+
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
+_PR_SET_CHILD_SUBREAPER = 36
+_MCL_CURRENT_AND_FUTURE = 3
+_SYS_PROCESS_MRELEASE = 448
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _errno(result: int) -> int:
+    return 0 if result == 0 else ctypes.get_errno()
+
+
+def lock_memory() -> int:
+    """Keep every page of this process in RAM, those to come included (mlockall(2)); 0, or the errno."""
+    return _errno(_libc.mlockall(_MCL_CURRENT_AND_FUTURE))
+
+
+def adopt_orphans() -> int:
+    """Become the parent of every orphaned descendant (PR_SET_CHILD_SUBREAPER); 0, or the errno."""
+    return _errno(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+
+
+def die_with_parent() -> int:
+    """Be killed when the parent's thread that forked us ends (PR_SET_PDEATHSIG); 0, or the errno.
+
+    The parent may be gone before this is called: compare os.getppid() afterwards.
+    """
+    return _errno(_libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
+
+
+def set_process_name(name: str) -> int:
+    """The name in /proc/PID/comm, 15 bytes at most; 0, or the errno."""
+    return _errno(_libc.prctl(_PR_SET_NAME, name.encode()[:15], 0, 0, 0))
+
+
+def release_memory(pidfd: int) -> int:
+    """Help a dying process give its memory back at once (process_mrelease(2), Linux 5.15); 0, or the errno."""
+    return _errno(_libc.syscall(_SYS_PROCESS_MRELEASE, pidfd, 0))
+
+
+def run_first() -> bool:
+    """Be scheduled before every ordinary process, or at least be nice to none of them. Whether it worked."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except OSError:
+        try:
+            os.setpriority(os.PRIO_PROCESS, 0, -20)
+        except OSError:
+            return False
+    return True
+
+
+def set_oom_score_adj(*wanted: int) -> int | None:
+    """The first of the wanted values that the kernel accepts for this process, or None."""
+    for value in wanted:
+        try:
+            fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            os.write(fd, b"%d" % value)
+        except OSError:
+            continue
+        else:
+            return value
+        finally:
+            os.close(fd)
+    return None
