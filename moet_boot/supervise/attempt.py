@@ -19,6 +19,8 @@ from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.signals import SignalQueue
 from moet_boot.supervise.timing import Timing
 
+QUIET = {"started", "target"}
+"""What a guard says in every boot: for the receipt, not for a person."""
 QUESTION = "Say hello in one short sentence."
 
 
@@ -167,7 +169,8 @@ class BootAttempt:
         killed = None
         for event in self._guard.poll_events():
             self.hands.journal.guard_event(event)
-            self.hands.listener.note(f"memory guard: {event.action}: {event.reason}")
+            if event.action not in QUIET:
+                self.hands.listener.note(f"memory guard: {event.action}: {event.reason}")
             if event.action in {"kill", "stop"}:
                 killed = event
         if killed is not None:

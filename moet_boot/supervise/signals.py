@@ -2,9 +2,19 @@
 
 import signal
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """A signal arrived while nothing was running that needs a clean stop."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class SignalQueue:
@@ -12,6 +22,7 @@ class SignalQueue:
 
     def __init__(self) -> None:
         self._arrived: deque[int] = deque(maxlen=16)
+        self._abrupt = False
 
     def install(self) -> None:
         """Take over TERM, INT and HUP for the rest of the process's life."""
@@ -31,6 +42,17 @@ class SignalQueue:
         """Whether a signal waits: what is under way should come to an end."""
         return bool(self._arrived)
 
+    @contextmanager
+    def abrupt(self) -> Iterator[None]:
+        """Within this block a signal raises Interrupted at once: nothing is running that could be left behind."""
+        self._abrupt = True
+        try:
+            yield
+        finally:
+            self._abrupt = False
+
     def _enqueue(self, number: int, frame: FrameType | None) -> None:
         del frame
+        if self._abrupt:
+            raise Interrupted(number)
         self._arrived.append(number)

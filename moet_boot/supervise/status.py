@@ -37,6 +37,7 @@ class Status(BaseModel):
     available_bytes: int | None = None
     lowest_available_bytes: int | None = None
     floor_bytes: int | None = None
+    endpoints_port: int | None = None
     recent: list[CurvePoint] = []
     note: str = ""
 

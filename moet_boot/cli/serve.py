@@ -1,0 +1,82 @@
+"""`moet-boot serve`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moet_boot.cli.output import Output
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(context_settings={"allow_extra_args": True})
+def serve(  # noqa: PLR0917  (options of a command line are named by their users)
+    context: typer.Context,
+    profile: Annotated[str, typer.Option("--profile", "-p", help="A shipped profile, or the path of one.")],
+    variant: Annotated[str | None, typer.Option(help="A variant of the profile, such as mtp.")] = None,
+    sets: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE over the profile; repeatable.")] = None,
+    runtime: Annotated[str | None, typer.Option(help="process or docker; else the profile's.")] = None,
+    paths: Annotated[list[str] | None, typer.Option("--path", help="ARTEFACT=PATH on this host; repeatable.")] = None,
+    engine: Annotated[str | None, typer.Option(help="The server program of the process runtime.")] = None,
+    verify: Annotated[
+        str, typer.Option(help="quick, sample, full or none: slots of the plane file to read.")
+    ] = "quick",
+    snapshot: Annotated[Path | None, typer.Option(help="With --dry-run: judge this recorded machine.")] = None,
+    accept: Annotated[list[str] | None, typer.Option("--accept-risk", help="Let this refusal through.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the exact plan; start nothing.")] = False,
+    stop_when_ready: Annotated[
+        bool, typer.Option("--stop-when-ready", help="Boot, ask one question, stop: proves the whole path.")
+    ] = False,
+    observe_only: Annotated[
+        bool, typer.Option("--observe-only", help="The guard notes what it would do and does nothing.")
+    ] = False,
+    fail_on_warn: Annotated[bool, typer.Option("--fail-on-warn", help="Exit 4 if the preflight warns.")] = False,
+    endpoints_port: Annotated[
+        int | None, typer.Option(help="Serve /livez /readyz /startupz /metrics on this loopback port; 0 for any.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="NDJSON events on stderr, one document on stdout.")] = False,
+) -> int:
+    """Preflight, launch, supervise: the guarded boot.
+
+    Arguments after `--` go to the server as they are. Ends with the server: 0 for a wanted end, 3, 5 or 6 for a
+    refusal, 7 not ready, 8 stopped by the memory guard, 10 port taken, 11 died after it was ready, 130 and 143 for
+    a signal. A second signal ends the grace of a stop.
+
+    Examples:
+
+      moet-boot serve --profile spark
+
+      moet-boot serve --profile rtx6000-b --set max-num-seqs=128 --path checkpoint=/data/DeepSeek-V4-Flash
+
+      moet-boot serve --profile spark --dry-run
+
+      moet-boot serve --profile demo --stop-when-ready -- --seed 7
+    """
+    from moet_boot.cli.serve_view import ServeView, show_plan
+    from moet_boot.preflight.request import read_request
+    from moet_boot.supervise.serve import ServeOptions
+
+    output = Output(json_mode=as_json)
+    request = read_request(
+        profile,
+        variant=variant,
+        sets=sets or (),
+        snapshot=snapshot,
+        verify=verify,
+        dry_run=dry_run,
+        accepted=accept or (),
+        paths=paths or (),
+        runtime=runtime,
+        engine=engine,
+        extra=context.args,
+    )
+    if dry_run or snapshot is not None:
+        return show_plan(request, output, fail_on_warn=fail_on_warn)
+    options = ServeOptions(
+        stop_when_ready=stop_when_ready,
+        observe_only=observe_only,
+        fail_on_warn=fail_on_warn,
+        endpoints_port=endpoints_port,
+    )
+    return ServeView(output).serve(request, options)

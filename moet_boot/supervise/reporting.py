@@ -1,0 +1,65 @@
+"""All that reports on a session while it runs: status file, endpoints, systemd."""
+
+import os
+import time
+
+from moet_boot.launch.plan import LaunchPlan
+from moet_boot.preflight.prepare import Prepared
+from moet_boot.supervise.attempt import Listener
+from moet_boot.supervise.endpoints import Endpoints
+from moet_boot.supervise.listeners import Several, SituationListener, StatusFile, Systemd
+from moet_boot.supervise.notify import SystemdNotifier
+from moet_boot.supervise.situation import Situation
+from moet_boot.supervise.status import Status, process_start
+from moet_boot.units import from_gib
+
+
+class Reporting:
+    """Opens the reports of one session; `close` takes them all down."""
+
+    def __init__(self, prepared: Prepared, asked: LaunchPlan, receipt_id: str, endpoints_port: int | None) -> None:
+        """Raises BusyError when the port of the endpoints is taken."""
+        plan, profile = prepared.plan, prepared.profile
+        floor = from_gib(profile.guard.hard_floor_gib)
+        self._situation = Situation(profile.name, profile.variant, floor_bytes=floor)
+        self._endpoints = None if endpoints_port is None else Endpoints(self._situation, endpoints_port)
+        now = time.time()
+        self._file = StatusFile(
+            Status(
+                profile=profile.name,
+                variant=profile.variant,
+                url=plan.url,
+                port=plan.port,
+                served_name=plan.served_name,
+                plan_digest=asked.digest,
+                receipt=receipt_id,
+                runtime=plan.runtime,
+                container=plan.container.name if plan.container else None,
+                supervisor_pid=os.getpid(),
+                supervisor_start=process_start(os.getpid()) or now,
+                phase=self._situation.phase.words,
+                started_at=now,
+                updated_at=now,
+                floor_bytes=floor,
+                endpoints_port=self.endpoints_port,
+            ),
+            self._situation,
+        )
+        self._systemd = SystemdNotifier()
+
+    @property
+    def endpoints_port(self) -> int | None:
+        """Where the endpoints listen, or None."""
+        return self._endpoints.port if self._endpoints else None
+
+    def together_with(self, listener: Listener) -> Listener:
+        """One listener for all of it; the situation first, because the others read it."""
+        return Several([SituationListener(self._situation), self._file, Systemd(self._systemd), listener])
+
+    def close(self) -> None:
+        """Take everything down."""
+        self._situation.ending = True
+        self._systemd.send("STOPPING=1")
+        self._file.close()
+        if self._endpoints:
+            self._endpoints.close()

@@ -1,0 +1,191 @@
+"""`serve` from a request to an exit code: own server? preflight, lock, receipt, attempts."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from moet_boot.exits import Exit
+from moet_boot.launch.plan import LaunchPlan, Runtime, build_plan
+from moet_boot.places import state_dir
+from moet_boot.preflight import Prepared, Request, prepare
+from moet_boot.profile.resolve import resolve_profile
+from moet_boot.receipts.store import ReceiptStore
+from moet_boot.supervise.attempt import AttemptEnd, Listener
+from moet_boot.supervise.breaker import Breaker
+from moet_boot.supervise.journal import Journal
+from moet_boot.supervise.memory_now import MachineMemory
+from moet_boot.supervise.occupied import hold_port, own_server
+from moet_boot.supervise.opening import open_receipt
+from moet_boot.supervise.prober import HttpProber
+from moet_boot.supervise.reporting import Reporting
+from moet_boot.supervise.session import SIGNAL_EXITS, Ending, Session
+from moet_boot.supervise.signals import Interrupted, SignalQueue
+from moet_boot.supervise.status import Status
+from moet_boot.supervise.timing import Timing
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How to supervise. `endpoints_port`: None for no endpoints, 0 for any free port."""
+
+    stop_when_ready: bool = False
+    observe_only: bool = False
+    fail_on_warn: bool = False
+    endpoints_port: int | None = None
+    timing: Timing = field(default_factory=Timing)
+
+
+class View(Protocol):
+    """Who shows a person what happens."""
+
+    @property
+    def listener(self) -> Listener:
+        """Hears of the boot."""
+
+    def judged(self, prepared: Prepared) -> None:
+        """The preflight came to a verdict."""
+
+    def serving_already(self, status: Status) -> None:
+        """Our own healthy server is there already."""
+
+    def opened(self, folder: Path) -> None:
+        """The receipt of the boot lies here."""
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """What all attempts of one session share."""
+
+    options: ServeOptions
+    listener: Listener
+    signals: SignalQueue
+    prober: HttpProber
+    memory: MachineMemory
+
+
+Attempter = Callable[[Prepared, Path, int, Journal, Supervision], AttemptEnd]
+"""Runs one attempt: what is prepared, the receipt's folder, the attempt's number, the journal, what is shared."""
+
+
+@dataclass
+class Serving:
+    """One `serve` command. `attempters`: for each runtime, how one attempt is made."""
+
+    request: Request
+    options: ServeOptions
+    view: View
+    attempters: Mapping[Runtime, Attempter]
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    signals: SignalQueue = field(default_factory=SignalQueue)
+
+    def run(self) -> Ending:
+        """Boot and supervise until the end.
+
+        Raises MoetBootError subclasses for what keeps it from starting, a refusal apart: that is an Ending.
+        """
+        self.signals.install()
+        try:
+            with self.signals.abrupt():
+                asked = self._asked()
+                prober = HttpProber(asked.url, asked.served_name, _api_key(asked, self.env))
+                own = own_server(asked, prober.ready)
+                if own is not None:
+                    self.view.serving_already(own)
+                    return Ending("stopped", Exit.DONE, "our own healthy server is there already")
+                lock = hold_port(asked.port)
+            with lock:
+                with self.signals.abrupt():
+                    prepared = prepare(self.request, env=self.env)
+                self.view.judged(prepared)
+                return self._judged(prepared, asked, prober)
+        except Interrupted as interrupted:
+            code = SIGNAL_EXITS.get(interrupted.number, Exit.TERMINATED)
+            return Ending("interrupted", code, "stopped by a signal before anything was started")
+
+    def _asked(self) -> LaunchPlan:
+        """The plan before the machine was looked at: enough to know the port and who serves there."""
+        ask = self.request
+        profile = resolve_profile(ask.profile, ask.variant, ask.sets, env=self.env)
+        return build_plan(profile, runtime=ask.runtime, paths=ask.paths, engine=ask.engine, extra=ask.extra)
+
+    def _judged(self, prepared: Prepared, asked: LaunchPlan, prober: HttpProber) -> Ending:
+        store = ReceiptStore()
+        receipt_id, folder = store.create_folder(prepared.profile.name)
+        memory = MachineMemory(_gpu_index(prepared))
+        journal = Journal(open_receipt(receipt_id, prepared), store, memory)
+        self.view.opened(folder)
+        refused = self._refused(prepared)
+        if refused is not None:
+            journal.finish(refused.outcome, refused.reason, refused.exit_code)
+            return refused
+        reporting = Reporting(prepared, asked, receipt_id, self.options.endpoints_port)
+        try:
+            listener = reporting.together_with(self.view.listener)
+            shared = Supervision(self.options, listener, self.signals, prober, memory)
+            return self._session(prepared, folder, journal, shared).run()
+        finally:
+            reporting.close()
+
+    def _refused(self, prepared: Prepared) -> Ending | None:
+        code = prepared.verdict.exit_code(fail_on_warn=self.options.fail_on_warn)
+        if code is Exit.DONE:
+            return None
+        reasons = "; ".join(f"{f.id}: {f.measured}" for f in prepared.verdict.refusals)
+        return Ending("refused", code, reasons or "warnings, and --fail-on-warn")
+
+    def _session(self, prepared: Prepared, folder: Path, journal: Journal, shared: Supervision) -> Session:
+        numbers = count(1)
+        attempter = self.attempters[prepared.plan.runtime]
+        return Session(
+            attempt=lambda: attempter(prepared, folder, next(numbers), journal, shared),
+            preflight=self._refusal_now,
+            policy=prepared.profile.restart,
+            breaker=Breaker(state_dir() / "breakers", prepared.plan.digest),
+            journal=journal,
+            memory=shared.memory,
+            clock=RealClock(),
+            listener=shared.listener,
+            signals=self.signals,
+            needed_bytes=prepared.forecast.host_required_bytes,
+            settle_s=self.options.timing.settle_s,
+        )
+
+    def _refusal_now(self) -> str | None:
+        """The reason of a refusal by a fresh preflight, or None."""
+        refusals = prepare(self.request, env=self.env).verdict.refusals
+        return "; ".join(f"{f.id}: {f.measured}" for f in refusals) or None
+
+
+class RealClock:
+    """The real time."""
+
+    def now(self) -> float:
+        """Seconds of the monotonic clock."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def _api_key(plan: LaunchPlan, env: Mapping[str, str]) -> str | None:
+    """The key that our own probes must show: as the server gets it, by flag or by environment."""
+    arguments = list(plan.argv)
+    if "--api-key" in arguments[:-1]:
+        return arguments[arguments.index("--api-key") + 1]
+    joined = [a.partition("=")[2] for a in arguments if a.startswith("--api-key=")]
+    return joined[0] if joined else plan.env.get("VLLM_API_KEY") or env.get("VLLM_API_KEY")
+
+
+def _gpu_index(prepared: Prepared) -> int | None:
+    """The GPU whose VRAM the receipt follows: the planned one, where the GPU has memory of its own."""
+    if prepared.forecast.unified or prepared.profile.hardware.gpu is None:
+        return None
+    container = prepared.plan.container
+    chosen = (container.gpus or "") if container else prepared.plan.env.get("CUDA_VISIBLE_DEVICES", "0")
+    digits = chosen.removeprefix("device=").split(",")[0]
+    return int(digits) if digits.isdigit() else 0
