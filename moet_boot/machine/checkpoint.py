@@ -5,9 +5,10 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
 
+from moet_boot.errors import MoetBootError
 from moet_boot.machine.facts.storage import Checkpoint, Shard
 from moet_boot.machine.revision import find_origin, incomplete_downloads
-from moet_boot.machine.shards import LFS_MAX_BYTES, is_lfs_pointer, read_shard
+from moet_boot.machine.shards import is_lfs_pointer, read_shard
 from moet_boot.machine.tree import file_kind
 from moet_boot.units import MIB
 
@@ -28,8 +29,8 @@ def read_checkpoint(path: str) -> Checkpoint:
     names = {entry.name for entry in folder.iterdir()}
     problems = [f"{name} is a Git LFS pointer" for name in SIDE_FILES if name in names and _is_pointer(folder / name)]
     declared = _declared_shards(folder, names, problems)
-    shards = [shard for name in declared if name in names and (shard := _shard(folder / name, problems))]
-    missing = sorted(set(declared) - {shard.name for shard in shards})
+    missing = [name for name in declared if file_kind(folder / name) is None]
+    shards = [_shard(folder / name, problems) for name in declared if name not in missing]
     origin = find_origin(folder.absolute())
     if len(origin.revisions) > 1:
         problems.append(f"its files come from {len(origin.revisions)} revisions: {', '.join(origin.revisions)}")
@@ -69,12 +70,8 @@ def _indexed(index: Path, problems: list[str]) -> list[str]:
         return []
 
 
-def _shard(path: Path, problems: list[str]) -> Shard | None:
-    try:
-        shard, problem = read_shard(path)
-    except OSError as failure:
-        problems.append(f"{path.name} cannot be read: {failure.strerror}")
-        return None
+def _shard(path: Path, problems: list[str]) -> Shard:
+    shard, problem = read_shard(path)
     if problem:
         problems.append(problem)
     return shard
@@ -100,11 +97,9 @@ def _json(path: Path) -> Any:
 
 
 def _is_pointer(path: Path) -> bool:
-    if not path.is_file() or path.stat().st_size > LFS_MAX_BYTES:
-        return False
     try:
-        return is_lfs_pointer(path.read_bytes())
-    except OSError:
+        return is_lfs_pointer(path)
+    except MoetBootError:
         return False
 
 

@@ -1,0 +1,39 @@
+import resource
+
+import pytest
+
+from moet_boot.machine.limits import parse_limits, read_limits
+from moet_boot.machine.tree import Tree, UnreadError
+
+TEXT = """\
+Limit                     Soft Limit           Hard Limit           Units
+Max cpu time              unlimited            unlimited            seconds
+Max core file size        0                    unlimited            bytes
+Max open files            1024                 1048576              files
+Max locked memory         8388608              unlimited            bytes
+Max msgqueue size         819200               819200               bytes
+Max nice priority         0                    0
+"""
+
+
+def test_soft_limits_count() -> None:
+    limits = parse_limits(TEXT)
+    assert (limits.memlock_bytes, limits.nofile, limits.core_bytes) == (8388608, 1024, 0)
+
+
+def test_unlimited_is_none() -> None:
+    limits = parse_limits(
+        TEXT.replace("0                    unlimited            bytes", "unlimited  unlimited  bytes")
+    )
+    assert limits.core_bytes is None
+
+
+@pytest.mark.parametrize("missing", ["Max open files", "Max locked memory", "Max core file size"])
+def test_a_limit_that_is_not_listed(missing: str) -> None:
+    text = "\n".join(line for line in TEXT.splitlines() if not line.startswith(missing))
+    with pytest.raises(UnreadError, match=missing):
+        parse_limits(text)
+
+
+def test_this_process() -> None:
+    assert read_limits(Tree()).nofile == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
