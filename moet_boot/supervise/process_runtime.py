@@ -1,5 +1,6 @@
 """One attempt with the server as a process of this machine."""
 
+import tempfile
 from pathlib import Path
 
 from moet_boot.guard.floors import floors_of
@@ -13,12 +14,22 @@ from moet_boot.supervise.guarding import RunningGuard, start_real_guard
 from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.serve import RealClock, Supervision
 
+SOCKETS = "VLLM_RPC_BASE_PATH"
+
 
 def process_attempt(prepared: Prepared, folder: Path, number: int, journal: Journal, shared: Supervision) -> AttemptEnd:
     """Run one attempt; its log, its samples and the guard's events lie in `folder`."""
+    # the engine leaves its sockets behind wherever they are; here they go with the folder
+    with tempfile.TemporaryDirectory(prefix="moet-boot-", ignore_cleanup_errors=True) as sockets:
+        return _attempt(prepared, folder, number, journal, shared, {SOCKETS: sockets, **prepared.plan.env})
+
+
+def _attempt(  # noqa: PLR0917  (the attempt's own arguments, and the environment)
+    prepared: Prepared, folder: Path, number: int, journal: Journal, shared: Supervision, env: dict[str, str]
+) -> AttemptEnd:
     plan = prepared.plan
     server = ServerProcess(
-        Command(plan.argv, plan.env, leash=tuple(leashed(())), host=plan.host, port=plan.port),
+        Command(plan.argv, env, leash=tuple(leashed(())), host=plan.host, port=plan.port),
         LogFile(folder / f"server-{number}.log"),
     )
 
