@@ -34,6 +34,8 @@ class ServerFlag(BaseModel):
     suffixes: bool = False
     auto: bool = False
     fold: bool = False
+    optional: bool = False
+    item: Literal["int", "float", "str", "choice"] | None = None
 
     def read(self, text: str) -> SettingValue:
         """`text` as a value of this flag; raises ValueError that says what was expected."""
