@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from moet_boot.planes import loader_skip
 from moet_boot.planes.geometry import SlotKind
+from moet_boot.planes.skip_dangers import pack_danger
 from moet_boot.planes.skip_facts import SkipFacts
 from moet_boot.planes.skip_reader import SkipRequest, read_skip_facts
 from moet_boot.profile.model import ArtefactKind
@@ -39,19 +40,25 @@ def read_stores(request: SkipRequest) -> StoresSummary:
 
 
 def summarize(facts: SkipFacts) -> StoresSummary:
-    """Pure: the facts that decide about the loader skip, reduced to counts and reasons."""
+    """Pure: the facts that decide about the loader skip, reduced to what the server counts as present.
+
+    Problems are the reasons of misses, and the dangers that the server does not see in what it takes.
+    """
     forecast = loader_skip.forecast(facts)
     wanted = [layer.layer for layer in forecast.layers if layer.w2]
-    reasons = _distinct(layer.danger or layer.reason for layer in forecast.layers if layer.w2)
+    if not wanted:
+        return StoresSummary(None, None)
+    reasons = [layer.danger or layer.reason for layer in forecast.layers if layer.w2]
     over_packs = facts.settings.base_cache
     cache = pack = None
     if facts.settings.planes_cache and not over_packs:
         serves = loader_skip.cache_serves(facts)
-        cache = StoreSummary(sum(serves[layer] for layer in wanted), len(wanted), reasons)
+        cache = StoreSummary(sum(serves[layer] for layer in wanted), len(wanted), _distinct(reasons))
     if tags := _pack_tags(facts):
-        accepted = [loader_skip.store_accepts(facts, tag) for tag in tags]
-        present = sum(all(gate[layer] for gate in accepted) for layer in wanted)
-        pack = StoreSummary(present, len(wanted), reasons if over_packs else ())
+        accepted = {tag: loader_skip.store_accepts(facts, tag) for tag in tags}
+        present = sum(all(gate[layer] for gate in accepted.values()) for layer in wanted)
+        dangers = [pack_danger(facts, tag, layer) for tag in tags for layer in wanted if accepted[tag][layer]]
+        pack = StoreSummary(present, len(wanted), _distinct([*(reasons if over_packs else ()), *dangers]))
     return StoresSummary(cache, pack)
 
 
