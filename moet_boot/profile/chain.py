@@ -49,15 +49,23 @@ def attribute(problems: Sequence[Problem], chain: Chain, variant: str | None) ->
 
 
 def _attribute(problem: Problem, chain: Chain, variant: str | None) -> Problem:
-    location = tuple(problem.key.split("."))
-    # a key that is missing has no line: then its table's
+    keys = [key for key in (problem.against, problem.key) if key]
+    found = [place for key in keys if (place := _place(tuple(key.split(".")), chain, variant))]
+    if not found:
+        return replace(problem, file=chain[0].shown)
+    depth, line = min(found, key=lambda place: place[0])
+    return replace(problem, file=chain[depth].shown, line=line)
+
+
+def _place(location: tuple[str, ...], chain: Chain, variant: str | None) -> tuple[int, int | None] | None:
+    """How far down the chain the key is said, and on which line; for a missing key its table counts."""
     for length in range(len(location), 0, -1):
         wanted = location[:length]
         for place in [("variant", variant, *wanted), wanted] if variant else [wanted]:
-            for file in chain:
+            for depth, file in enumerate(chain):
                 if _has(file.tables, place):
-                    return replace(problem, file=file.shown, line=line_of(file.text, place))
-    return replace(problem, file=chain[0].shown)
+                    return depth, line_of(file.text, place)
+    return None
 
 
 def _has(tables: object, location: tuple[str, ...]) -> bool:

@@ -55,7 +55,8 @@ def _twice(profile: Profile) -> list[Problem]:
         value, truth = profile.flag(flag), getattr(profile.engine, field)
         if value is not None and value != truth:
             what = f"is {value!r}, but engine.{field} is {truth!r}"
-            found.append(Problem("", f"flags.{flag}", what, "give both the same value"))
+            fix = "give both the same value"
+            found.append(Problem("", f"flags.{flag}", what, fix, against=f"engine.{field}"))
     return found
 
 

@@ -8,13 +8,17 @@ from moet_boot.errors import UsageError
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong. `key` is dotted (`env.VLLM_MOE_W2.value`), empty for the file itself."""
+    """One thing that is wrong. `key` is dotted (`env.VLLM_MOE_W2.value`), empty for the file itself.
+
+    `against` is the key that it contradicts, when it takes two to be wrong.
+    """
 
     file: str
     key: str
     what: str
     fix: str = ""
     line: int | None = None
+    against: str = ""
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"

@@ -1,6 +1,7 @@
 """Errors of the typed model in words: which key, what was seen, what was expected, which known key is near."""
 
 import json
+import re
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +13,9 @@ from moet_boot.profile.nearest import did_you_mean
 from moet_boot.profile.problem import Problem
 
 _SHOWN = 60
+_QUOTED = re.compile(r"'([^']+)'")
+_KEY = "[key]"
+"""What pydantic adds to a location when the key itself is wrong."""
 _ADD = {
     "why": "add why: in your own words, the reason for this value",
     "source": 'add source: on whose word, such as source = "measured on my machine"',
@@ -38,7 +42,9 @@ def _problem(detail: ErrorDetails, location: tuple[str, ...], key: str, model: t
             return Problem("", key, "is not a known key", did_you_mean(location[-1], known, names))
         case _:
             what = f"is {_shown(detail['input'])}, but {_lower(detail['msg'])}"
-            return Problem("", key, what, "see `moet-boot profiles schema` for what is allowed")
+            choices = _QUOTED.findall(str(detail.get("ctx", {}).get("expected", "")))
+            fix = did_you_mean(str(detail["input"]), choices, "see `moet-boot profiles schema` for what is allowed")
+            return Problem("", key, what, fix)
 
 
 def known_keys(location: tuple[str, ...], model: type[BaseModel] = Profile) -> list[str]:
@@ -66,13 +72,13 @@ def _location(detail: ErrorDetails, raw: Raw) -> tuple[str, ...]:
     path: list[str] = []
     here: Any = raw
     for part in detail["loc"]:
-        if not isinstance(here, dict | list):
+        if isinstance(here, dict) and part != _KEY:
+            here = here.get(part)
+        elif isinstance(here, list) and isinstance(part, int):
+            here = here[part]
+        else:
             break
         path.append(str(part))
-        if isinstance(here, list):
-            here = here[part] if isinstance(part, int) and part < len(here) else None
-        else:
-            here = here.get(part)
     return tuple(path)
 
 
