@@ -40,7 +40,7 @@ class ContainerRequest:
     ports: tuple[int, ...]
     labels: dict[str, str]
     restart: str = "no"
-    security: tuple[str, ...] = ("no-new-privileges:true",)
+    security: tuple[str, ...] = ("no-new-privileges",)
     log_driver: str = "json-file"
     log_options: dict[str, str] = field(
         default_factory=lambda: {"max-size": str(LOG_FILE_BYTES), "max-file": str(LOG_FILES)}

@@ -105,8 +105,9 @@ class DockerEngine:
     def pull(self, reference: str, arch: str) -> None:
         """Fetch an image for one architecture; takes as long as the network needs."""
         with _explained(f"pull the image {reference}"):
-            for _ in self._client.api.pull(reference, stream=True, decode=True, platform=f"linux/{arch}"):
-                pass
+            for step in self._client.api.pull(reference, stream=True, decode=True, platform=f"linux/{arch}"):
+                if "error" in step:
+                    raise explain_refusal(f"pull {reference}", step["error"])
 
     def create(self, request: ContainerRequest) -> str:
         """Create the container and return its id; nothing runs yet."""
