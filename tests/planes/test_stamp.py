@@ -1,0 +1,148 @@
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from moet_boot.errors import MoetBootError
+from moet_boot.places import state_dir
+from moet_boot.planes.checkpoint import read_identity
+from moet_boot.planes.geometry import Geometry
+from moet_boot.planes.stamp import stamp_is_valid, valid_stamp, write_stamp
+from moet_boot.planes.verify import verify_file
+from moet_boot.planes.verify_report import VerifyMode, VerifyOptions
+from testing.golden import GOLDEN
+from testing.plane_file import FOREIGN, OWN, copy_of, flip, put, write_plane_file
+
+FULL = VerifyOptions(mode=VerifyMode.FULL, threads=1)
+
+
+@pytest.fixture
+def verified(tmp_path: Path) -> Path:
+    path = copy_of(OWN, tmp_path)
+    assert write_stamp(verify_file(path, FULL))
+    return path
+
+
+def only_stamp() -> Path:
+    (path,) = (state_dir() / "stamps").iterdir()
+    return path
+
+
+def test_a_verified_file_is_remembered(verified: Path) -> None:
+    assert stamp_is_valid(verified)
+    stamp = valid_stamp(verified)
+    assert stamp is not None
+    assert (stamp.size, stamp.head_bytes, stamp.path) == (237_568, 8192, str(verified))
+
+
+def test_a_file_never_verified_is_not(tmp_path: Path) -> None:
+    assert not stamp_is_valid(copy_of(OWN, tmp_path))
+    assert not stamp_is_valid(tmp_path / "missing")
+    assert not stamp_is_valid(tmp_path)
+
+
+def touch(path: Path) -> None:
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+
+
+def change_table_keeping_the_time(path: Path) -> None:
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    flip(path, 4100)
+    os.utime(path, ns=times)
+
+
+def grow_keeping_the_time(path: Path) -> None:
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    put(path, path.stat().st_size, b"x")
+    os.utime(path, ns=times)
+
+
+def replace_by_a_copy(path: Path) -> None:
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    path.with_name("copy").write_bytes(path.read_bytes())
+    path.with_name("copy").rename(path)
+    os.utime(path, ns=times)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [touch, change_table_keeping_the_time, grow_keeping_the_time, replace_by_a_copy, Path.unlink],
+    ids=["mtime", "table", "size", "inode", "gone"],
+)
+def test_any_change_of_the_file_ends_the_stamp(verified: Path, change: Callable[[Path], None]) -> None:
+    change(verified)
+    assert not stamp_is_valid(verified)
+
+
+def test_another_device_ends_the_stamp(verified: Path) -> None:
+    stamp = json.loads(only_stamp().read_text())
+    only_stamp().write_text(json.dumps({**stamp, "device": stamp["device"] + 1}))
+    assert not stamp_is_valid(verified)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", "{}", '{"head_bytes": 8192}', "\0" * 100],
+    ids=["empty", "cut", "list", "null", "no keys", "few keys", "zeros"],
+)
+def test_a_damaged_stamp_is_no_stamp(verified: Path, text: str) -> None:
+    only_stamp().write_text(text)
+    assert not stamp_is_valid(verified)
+
+
+@pytest.mark.parametrize("head", [0, -1, 1 << 40, "8192", None, 237_569], ids=str)
+def test_a_stamp_with_an_impossible_head_is_no_stamp(verified: Path, head: object) -> None:
+    stamp = json.loads(only_stamp().read_text())
+    only_stamp().write_text(json.dumps({**stamp, "head_bytes": head}))
+    assert not stamp_is_valid(verified)
+
+
+def test_less_than_a_full_proof_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "planes"
+    write_plane_file(path, Geometry(5, 5, 64, 64), seed=1)
+    assert not write_stamp(verify_file(path, replace(FULL, mode=VerifyMode.QUICK)))
+    flip(path, 9000)
+    assert not write_stamp(verify_file(path, FULL))
+    assert not stamp_is_valid(path)
+
+
+def test_a_file_that_changed_after_the_verification_is_not_recorded(tmp_path: Path) -> None:
+    path = copy_of(OWN, tmp_path)
+    report = verify_file(path, FULL)
+    touch(path)
+    assert not write_stamp(report)
+    assert not stamp_is_valid(path)
+
+
+def test_a_foreign_file_is_remembered_too(tmp_path: Path) -> None:
+    path = copy_of(FOREIGN["a"], tmp_path)
+    report = verify_file(path, replace(FULL, checkpoint=read_identity(GOLDEN / "iv_ckpt")))
+    assert write_stamp(report)
+    assert stamp_is_valid(path)
+
+
+def test_the_stamp_belongs_to_the_file_and_not_to_the_name(verified: Path) -> None:
+    link = verified.with_name("link")
+    link.symlink_to(verified)
+    assert stamp_is_valid(link)
+
+
+def test_a_state_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = copy_of(OWN, tmp_path)
+    (tmp_path / "blocked").write_text("")
+    monkeypatch.setenv("MOET_BOOT_STATE_DIR", str(tmp_path / "blocked" / "state"))
+    with pytest.raises(MoetBootError, match="cannot create"):
+        write_stamp(verify_file(path, FULL))
+
+
+def test_a_disk_that_is_full_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    report = verify_file(copy_of(OWN, tmp_path), FULL)
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(MoetBootError, match="No space left"):
+        write_stamp(report)
