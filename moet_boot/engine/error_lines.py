@@ -9,7 +9,7 @@ _TALK = {"DEBUG", "INFO", "WARNING"}
 
 _LINE = re.compile(
     r"(?:\([^()]{1,60} pid=\d+\) ?)?"
-    r"(?:(?P<level>[A-Z]{4,8})(?: \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\]|:) ?)?"
+    r"(?:(?P<level>[A-Z]{4,8})(?: \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\] ?|: *))?"
     r"(?P<message>.*)"
 )
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

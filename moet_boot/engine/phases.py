@@ -42,6 +42,8 @@ MARKERS: tuple[tuple[bytes, Phase], ...] = (
 )
 """Text -> phase that has begun when it is seen. No line says `serving`: only a generated token does."""
 
+_ORDERED = tuple((marker, phase.order, phase) for marker, phase in MARKERS)
+
 LISTENING = b"Application startup complete"
 
 PLANE_MARKERS: dict[str, tuple[bytes, ...]] = {
@@ -141,22 +143,26 @@ class PhaseTracker:
         self.phase = Phase.SERVING
 
     def _advance(self, window: bytes) -> list[Phase]:
-        ahead = [(m, phase) for m, phase in MARKERS if phase.order > self.phase.order]
-        found = sorted((at, phase.order, phase) for m, phase in ahead if (at := window.find(m)) >= 0)
+        reached = self.phase.order
+        found = [
+            (at, order, phase)
+            for marker, order, phase in _ORDERED
+            if order > reached and (at := window.find(marker)) >= 0
+        ]
         entered = []
-        for _, _, phase in found:
-            if phase.order > self.phase.order:
+        for _, order, phase in sorted(found):
+            if order > reached:
+                reached = order
                 self.phase = phase
                 entered.append(phase)
         return entered
 
     def _count(self, window: bytes) -> None:
-        fresh = {
-            name: sum(window.count(m) - self._overlap.count(m) for m in markers)
-            for name, markers in PLANE_MARKERS.items()
-        }
-        if any(fresh.values()):
-            self.planes = replace(self.planes, **{k: getattr(self.planes, k) + n for k, n in fresh.items()})
+        for name, markers in PLANE_MARKERS.items():
+            for marker in markers:
+                if marker in window:
+                    fresh = window.count(marker) - self._overlap.count(marker)
+                    self.planes = replace(self.planes, **{name: getattr(self.planes, name) + fresh})
         last = window.rfind(b"shards:")
         if last >= 0 and (bar := _SHARDS.match(window, last)):
             self.shards = Progress("shards", int(bar[1]), int(bar[2]))
