@@ -52,7 +52,7 @@ class ServeView(Listener):
             self._say(f"end: {ending.reason}", "green")
         elif ending.outcome != "refused":
             self._say(f"error: {ending.reason}", "bold red")
-        if receipt:
+        if receipt and not self._output.json_mode:
             self._output.say(f"receipt: {receipt}")
         return int(ending.exit_code)
 
