@@ -103,6 +103,8 @@ class ReadinessProbe:
             return
         if status == httpx2.codes.SERVICE_UNAVAILABLE:
             raise _NotReadyError(Readiness.UNHEALTHY, "/health says 503: the engine behind the server is dead")
+        if httpx2.codes.is_server_error(status):
+            raise _NotReadyError(Readiness.UNHEALTHY, f"/health answers {status}{_quote(body)}")
         raise _NotReadyError(Readiness.FOREIGN, f"/health answers {status}{_quote(body)}: not a vLLM server")
 
     def _check_models(self) -> None:
