@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from moet_boot.errors import UsageError
 from moet_boot.profile.model import Setting, SettingValue, as_text
 
+_SHOWN = 80
 _NOTHING = ("", "null")
 
 
@@ -24,7 +25,7 @@ class Assignment:
 
     def refuse(self, what: str, fix: str = "") -> UsageError:
         """The error about this assignment."""
-        return UsageError(f"{self.origin} {self.key}={self.text}: {what}", fix=fix)
+        return UsageError(f"{self.origin} {_one_line(f'{self.key}={self.text}')}: {what}", fix=fix)
 
 
 def parse_assignment(text: str, layer: str, origin: str) -> Assignment:
@@ -34,7 +35,19 @@ def parse_assignment(text: str, layer: str, origin: str) -> Assignment:
         raise UsageError(
             f"{origin} {text!r}: expected KEY=VALUE", fix="such as VLLM_MOE_W2_DELTA_GB=6 or max-num-seqs=4"
         )
+    if "\0" in text or not _is_text(text):
+        raise UsageError(f"{origin} {text!r}: expected text in UTF-8 without NUL bytes", fix="write it again as text")
     return Assignment(key.strip(), value.strip(), layer, origin)
+
+
+def _one_line(text: str) -> str:
+    shown = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
+
+def _is_text(text: str) -> bool:
+    """Whether it can be written anywhere: bytes of the command line that are no UTF-8 arrive as surrogates."""
+    return all(not 0xD800 <= ord(character) <= 0xDFFF for character in text)  # noqa: PLR2004
 
 
 def lay_over(old: Setting | None, value: SettingValue | None, given: Assignment, form: str = "") -> Setting:

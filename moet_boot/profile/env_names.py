@@ -58,8 +58,6 @@ def read_env(profile: Profile, name: str, text: str) -> SettingValue:
     known = profile.env.get(name)
     if known is not None and isinstance(known.value, int | float):
         return _like(text, known.value)
-    if "\0" in text:
-        raise ValueError("expected text without NUL bytes")
     return text
 
 

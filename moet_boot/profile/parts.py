@@ -9,7 +9,7 @@ from moet_boot.profile.nearest import did_you_mean
 
 PATH_PREFIX = "path."
 SAMPLING_PREFIX = "sampling."
-_GPUS = re.compile(r"all|none|\d+|device=\d+(,\d+)*")
+_GPUS = re.compile(r"all|none|[0-9]+|device=[0-9]+(,[0-9]+)*")
 _HOST = re.compile(r"[0-9A-Za-z.:_-]+")
 _MAX_PORT = 65535
 
@@ -53,7 +53,7 @@ def _set_engine_field(profile: Profile, name: str, given: Assignment) -> Profile
 
 
 def _port(given: Assignment) -> SettingValue:
-    if not re.fullmatch(r"\d{1,5}", given.text) or not 1 <= int(given.text) <= _MAX_PORT:
+    if not re.fullmatch(r"[0-9]{1,5}", given.text) or not 1 <= int(given.text) <= _MAX_PORT:
         raise given.refuse(f"expected a port from 1 to {_MAX_PORT}")
     return int(given.text)
 

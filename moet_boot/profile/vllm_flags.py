@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from moet_boot.profile.model import SettingValue
 
-_SUFFIXED = re.compile(r"(\d+)(\.\d+)?([kKmMgGtT])")
+_SUFFIXED = re.compile(r"([0-9]+)(\.[0-9]+)?([kKmMgGtT])")
 _DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _WORDS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
@@ -62,7 +62,7 @@ class ServerFlag(BaseModel):
                 return int(Decimal(whole + (fraction or "")) * _DECIMAL[suffix])
             if not fraction:
                 return int(whole) * _BINARY[suffix]
-        if re.fullmatch(r"[+-]?\d{1,18}", text):
+        if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
             return int(text)
         also = ", such as 32768, 32k or 32K" if self.suffixes else ""
         raise ValueError(f"expected a whole number{also}{' or auto' if self.auto else ''}")
