@@ -18,10 +18,12 @@ COMMANDS = {
     "snapshot": "moet_boot.cli.snapshot",
     "preflight": "moet_boot.cli.preflight",
     "serve": "moet_boot.cli.serve",
+    "entrypoint": "moet_boot.cli.entrypoint",
     "status": "moet_boot.cli.status",
     "stop": "moet_boot.cli.stop",
     "planes": "moet_boot.cli.planes",
     "guard": "moet_boot.cli.guard",
+    "rehearse": "moet_boot.cli.rehearse",
     "receipts": "moet_boot.cli.receipts",
 }
 
@@ -93,7 +95,5 @@ def _report_bug(bug: Exception, argv: list[str], output: Output) -> int:
     from moet_boot.cli.bug import write_bug_log
 
     path = write_bug_log(bug, argv)
-    output.error(
-        f"bug in moet-boot: {type(bug).__name__}: {bug}", f"please report it with the log {path}", Exit.BUG
-    )
+    output.error(f"bug in moet-boot: {type(bug).__name__}: {bug}", f"please report it with the log {path}", Exit.BUG)
     return int(Exit.BUG)

@@ -6,6 +6,7 @@ For rehearsals and benchmarks. Huge pages and two threads: that is the fastest f
 import ctypes
 import mmap
 import signal
+import sys
 import threading
 import time
 
@@ -14,6 +15,7 @@ from moet_boot.units import MIB
 
 CHUNK = 8 * MIB
 THREADS = 2
+HOLD_S = 1.0
 LIFE_S = 30.0
 """Seconds after which it lets go by itself, whatever becomes of the one who started it."""
 
@@ -40,12 +42,13 @@ def _touch(start: int, size: int) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Take argv[0] bytes, hold them for argv[1] seconds after that."""
+    """Take argv[0] bytes once a byte (or the end) comes from standard input, and hold them for a second."""
     linux.die_with_parent()
     linux.set_oom_score_adj(1000)
     linux.set_process_name("moet-hog")
     signal.alarm(int(LIFE_S))
+    sys.stdin.buffer.read(1)
     held = take(int(argv[0]))
-    time.sleep(float(argv[1]))
+    time.sleep(HOLD_S)
     del held
     return 0

@@ -147,7 +147,7 @@ def _become(command: list[str], adjust: int, leash: int) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     linux.set_oom_score_adj(adjust)
     try:
-        os.execvp(command[0], command)
+        os.execvp(command[0], command)  # noqa: S606  (the server's own argv; a shell is what must not be)
     except OSError as error:
         os.write(2, f"moet-boot: cannot run {command[0]}: {error.strerror}\n".encode())
         os._exit(_CANNOT_RUN)

@@ -8,7 +8,6 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _MCL_CURRENT_AND_FUTURE = 3
-_SYS_PROCESS_MRELEASE = 448
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -38,11 +37,6 @@ def die_with_parent() -> int:
 def set_process_name(name: str) -> int:
     """The name in /proc/PID/comm, 15 bytes at most; 0, or the errno."""
     return _errno(_libc.prctl(_PR_SET_NAME, name.encode()[:15], 0, 0, 0))
-
-
-def release_memory(pidfd: int) -> int:
-    """Help a dying process give its memory back at once (process_mrelease(2), Linux 5.15); 0, or the errno."""
-    return _errno(_libc.syscall(_SYS_PROCESS_MRELEASE, pidfd, 0))
 
 
 def run_first() -> bool:

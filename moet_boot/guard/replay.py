@@ -1,39 +1,13 @@
 """The policy over recorded samples: what the guard would have done, and when."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
-from moet_boot.errors import UsageError
 from moet_boot.guard.floors import Floors
 from moet_boot.guard.policy import State, decide
 from moet_boot.guard.sample import Action, Context, Sample
-from moet_boot.phases import Phase
-from moet_boot.units import from_gib
-
-_MAX_BYTES = 64 << 20
-_MAX_GIB = float(1 << 20)
-
-
-@dataclass(frozen=True)
-class TracePoint:
-    """A recorded sample with what was said about the phase from then on (None: nothing)."""
-
-    sample: Sample
-    label: str | None = None
-
-    @property
-    def phase(self) -> Phase | None:
-        """The label as a phase: `ready` or `serving` anywhere in it means readiness, else it is a boot."""
-        if not self.label:
-            return None
-        text = self.label.lower()
-        if "ready" in text or "serving" in text:
-            return Phase.SERVING
-        return next((phase for phase in Phase if phase.value in text), Phase.STARTING)
+from moet_boot.guard.trace import TracePoint
 
 
 @dataclass(frozen=True)
@@ -77,68 +51,6 @@ def replay(points: Iterable[TracePoint], floors: Floors) -> Replay:
     if log:
         return Replay(log[0].action, log[0].t_s, log[0].reason, tuple(log), count)
     return Replay(Action.NOTHING, None, f"nothing in {count} samples called for an action", (), count)
-
-
-def load_trace(path: Path) -> list[TracePoint]:
-    """Read a trace: a JSON list of samples, or a document whose `boot_trace` is one (field cases, README there).
-
-    Raises UsageError, naming file and sample, for whatever is not a trace.
-    """
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise UsageError(f"{path} is larger than any trace ({_MAX_BYTES >> 20} MiB)", fix="pass a recorded trace")
-        body = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"cannot read the trace {path}: {error.strerror}", fix="pass a JSON file") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not JSON: {error}", fix="pass a list of samples in JSON") from error
-    samples = body.get("boot_trace") if isinstance(body, dict) else body
-    if not isinstance(samples, list) or not samples:
-        raise UsageError(
-            f"{path} has no samples: expected a list, or a document with a list `boot_trace`",
-            fix='pass samples such as {"t_s": 0, "mem_available_gib": 28.9}',
-        )
-    return _ordered([_point(item, f"{path}, sample {i}") for i, item in enumerate(samples)], path)
-
-
-def _ordered(points: list[TracePoint], path: Path) -> list[TracePoint]:
-    for i in range(1, len(points)):
-        if points[i].sample.t_s < points[i - 1].sample.t_s:
-            raise UsageError(
-                f"{path}, sample {i}: time goes back from {points[i - 1].sample.t_s:g} to {points[i].sample.t_s:g} s",
-                fix="put the samples in the order of time",
-            )
-    return points
-
-
-def _point(item: Any, where: str) -> TracePoint:
-    if not isinstance(item, dict):
-        raise UsageError(f"{where} is {item!r:.60}, expected an object", fix='such as {"t_s": 0, ...}')
-    t_s = _number(item, "t_s", where, low=-math.inf)
-    if t_s is None:
-        raise UsageError(f"{where} has no t_s", fix="give every sample its time in seconds")
-    available, free, swap = (
-        None if (size := _number(item, key, where, high=_MAX_GIB)) is None else from_gib(size)
-        for key in ("mem_available_gib", "mem_free_gib", "swap_used_gib")
-    )
-    psi = _number(item, "psi_full_avg10", where, high=100.0)
-    return TracePoint(Sample(t_s, available, free, swap, psi), _label(item.get("phase"), where))
-
-
-def _number(item: dict[str, Any], key: str, where: str, *, low: float = 0.0, high: float = math.inf) -> float | None:
-    value = item.get(key)
-    if value is None:
-        return None
-    fine = isinstance(value, int | float) and not isinstance(value, bool)
-    if not fine or not math.isfinite(value) or not low <= value <= high:
-        raise UsageError(f"{where}: {key} is {value!r:.60}, expected a number >= 0", fix="correct the sample")
-    return float(value)
-
-
-def _label(label: Any, where: str) -> str | None:
-    if label is not None and not isinstance(label, str):
-        raise UsageError(f"{where}: phase is {label!r:.60}, expected text", fix="correct the sample")
-    return label
 
 
 def without_labels(points: Sequence[TracePoint]) -> list[TracePoint]:

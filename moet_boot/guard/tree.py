@@ -125,12 +125,18 @@ class Tree:
         return (parent is not None and parent.alive) or self._in_session(process)
 
     def _in_session(self, process: Process) -> bool:
-        """Whether it is in a session of ours. The number is not given away while anybody is left in the session."""
+        """Whether it is in a session of ours, asked after the process was read.
+
+        The kernel gives the number away again only when nobody is left in the session and its leader, dead or not,
+        was collected: one of ours that is still there proves that it is the same session.
+        """
         start = self._leaders.get(process.session)
         if start is None:
             return False
         leader = read_process(process.session)
-        return leader is None or leader.start == start
+        if leader is not None and leader.start == start:
+            return True
+        return any(m.alive and now_in(m) == process.session for m in self.members.values())
 
     def _adopt(self, member: Member) -> None:
         known = self.members.get(member.process.pid)
@@ -146,8 +152,14 @@ class Tree:
 
     def _forget_sessions(self) -> None:
         """Drop sessions that have emptied: from then on their number may be somebody else's."""
-        used = {member.process.session for member in self.members.values()}
+        used = {now_in(member) for member in self.members.values()}
         for session, start in list(self._leaders.items()):
             leader = None if session in used else read_process(session)
             if session not in used and (leader is None or leader.start != start):
                 del self._leaders[session]
+
+
+def now_in(member: Member) -> int | None:
+    """The session that a member is in now; it may have left the one that it was born in."""
+    process = read_process(member.process.pid)
+    return process.session if process and process.start == member.process.start else None
