@@ -83,7 +83,7 @@ class ServerProcess:
     @property
     def cgroup(self) -> str | None:
         """The folder of its control group, where one could be made."""
-        return str(self.group.folder) if self.group else None
+        return str(self.group) if self.group else None
 
     def start(self) -> None:
         """Start it. Raises MoetBootError when it cannot be started at all; nothing is left running then."""
