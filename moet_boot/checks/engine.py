@@ -31,4 +31,17 @@ def present(case: Case) -> Answer:
     )
 
 
-CHECKS: tuple[Check, ...] = (present,)
+@check("ENGINE.FLAGS", "the engine accepts the arguments")
+def flags(case: Case) -> Answer:
+    """Numbers and settings of the plan that nobody can read."""
+    if case.forecast.problems:
+        return refuse(
+            "; ".join(case.forecast.problems),
+            "arguments that the engine can read",
+            why="the engine would end with a usage error, some of them only after it has imported for 12 s",
+            fix="correct the argument",
+        )
+    return passed("every argument can be read")
+
+
+CHECKS: tuple[Check, ...] = (present, flags)

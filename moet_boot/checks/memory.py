@@ -79,12 +79,21 @@ def _short(case: Case, measured: str, need: int, seen: int) -> Answer:
     return refuse(
         f"{measured}: {format_bytes(need - seen)} short",
         f"{format_bytes(need)} = {named}, ... and what must stay free, or the published minimum",
-        why=case.profile.memory.why,
+        why=_why_short(case),
         fix=f"free {format_bytes(need - seen)} (other findings name who holds it), then wait until MemAvailable"
         f" shows {format_bytes(need)}: memory comes back late after a stop",
         source=f"{case.profile.memory.source}; {NOTES}, section 7",
         acceptable=need - seen <= tolerance,
     )
+
+
+def _why_short(case: Case) -> str:
+    worst = case.forecast.worst
+    taken = worst.total_bytes if case.forecast.unified else worst.host_bytes
+    why = f"{worst.phase.words} takes {format_bytes(taken)} and {format_bytes(worst.floor_bytes)} must stay free"
+    if not case.forecast.unified:
+        return f"{why}, or the machine swaps and kills"
+    return f"{why}: below about 3 GiB the GPU driver spins in reclaim and the machine freezes, killing nothing"
 
 
 @check("MEM.FREE", "memory that nobody uses, page cache apart", needs=("meminfo",), scope=UNIFIED)

@@ -1,6 +1,6 @@
 """The plane file: PLANE.PRESENT, PLANE.SIZE, PLANE.FORMAT, PLANE.REVISION, PLANE.SLOTS."""
 
-from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen
+from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.model_files import LFS_HEAD, fetch_fix
 from moet_boot.checks.scope import PLANE_FILE
 from moet_boot.exits import Exit
@@ -124,6 +124,14 @@ def slots(case: Case) -> Answer:
             f"{file.bad_slots} slots differ from their digest",
             "no slot that differs",
             "a damaged expert answers nonsense for the tokens that reach it",
+        )
+    if file.problems and file.verified is None:
+        return warn(
+            f"{file.path}: {file.problems[0]}",
+            "slots that can be compared with their digests",
+            why="what cannot be verified here the server verifies at its start, or not at all",
+            fix="moet-boot planes verify --mode full --whole-file names what is wrong and compares the whole file",
+            source=_wanted(case)[1].source,
         )
     if file.verified is None:
         return skip("not verified: --verify quick, sample or full reads slots")

@@ -1,7 +1,9 @@
 """What a launch plan asks of the server, read from the very arguments that will be passed."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from moet_boot.errors import UsageError
 from moet_boot.launch.plan import LaunchPlan
@@ -9,6 +11,8 @@ from moet_boot.planes.server_version import ServerVersion
 from moet_boot.planes.w2_settings import W2Settings
 from moet_boot.profile.model import Profile
 from moet_boot.units import GIB
+
+T = TypeVar("T")
 
 _SCALES = {"k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _BINARY_SCALES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -22,25 +26,34 @@ class Asked:
     """
 
     context_tokens: int | None
-    sequences: int | None
     utilization: float | None
     kv_bytes: int | None
     draft_tokens: int
     graph_estimate: bool
     w2: W2Settings | None
+    problems: tuple[str, ...] = ()
+    """Values that the server could not read either; they count as not given here."""
 
 
 def asked(profile: Profile, plan: LaunchPlan) -> Asked:
-    """Read a plan. Raises UsageError for a number that the server could not read either."""
-    utilization = _argument(profile, plan, "--gpu-memory-utilization")
+    """Read a plan. Raises nothing: what cannot be read is among the problems."""
+    problems: list[str] = []
+
+    def read(reader: Callable[[Profile, LaunchPlan], T | None]) -> T | None:
+        try:
+            return reader(profile, plan)
+        except UsageError as error:
+            problems.append(error.what)
+            return None
+
     return Asked(
-        context_tokens=_whole(profile, plan, "--max-model-len"),
-        sequences=_whole(profile, plan, "--max-num-seqs"),
-        utilization=None if utilization is None else _fraction(utilization),
-        kv_bytes=_kv_bytes(profile, plan),
-        draft_tokens=draft_tokens(_argument(profile, plan, "--speculative-config")),
+        context_tokens=read(_context),
+        utilization=read(_utilization),
+        kv_bytes=read(_kv_bytes),
+        draft_tokens=read(_drafts) or 0,
         graph_estimate=plan.env.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", "1") != "0",
-        w2=_w2(profile, plan),
+        w2=read(_w2),
+        problems=tuple(problems),
     )
 
 
@@ -102,7 +115,16 @@ def _whole(profile: Profile, plan: LaunchPlan, name: str) -> int | None:
     return None if text is None else whole_number(name, text)
 
 
-def _fraction(text: str) -> float:
+def _context(profile: Profile, plan: LaunchPlan) -> int | None:
+    text = _argument(profile, plan, "--max-model-len")
+    # the engine then takes what the model and the memory allow
+    return None if text in {None, "auto", "-1"} else whole_number("--max-model-len", str(text))
+
+
+def _utilization(profile: Profile, plan: LaunchPlan) -> float | None:
+    text = _argument(profile, plan, "--gpu-memory-utilization")
+    if text is None:
+        return None
     try:
         value = float(text)
     except ValueError:
@@ -111,6 +133,10 @@ def _fraction(text: str) -> float:
         what = f"--gpu-memory-utilization is {text!r}, expected a share above 0 and up to 1"
         raise UsageError(what, fix="for example --set gpu-memory-utilization=0.95")
     return value
+
+
+def _drafts(profile: Profile, plan: LaunchPlan) -> int:
+    return draft_tokens(_argument(profile, plan, "--speculative-config"))
 
 
 def _kv_bytes(profile: Profile, plan: LaunchPlan) -> int | None:

@@ -27,10 +27,7 @@ def forecast(
     facts: BootFacts | None = None,
     measured_peaks: Mapping[Phase, MeasuredPeak] | None = None,
 ) -> Forecast:
-    """Memory by phase: the larger of the model and of what this host measured for the same plan.
-
-    Raises UsageError when the plan holds a value that the server could not read.
-    """
+    """Memory by phase: the larger of the model and of what this host measured for the same plan."""
     facts = facts or BootFacts()
     wish = asked(profile, plan)
     staged = staging(wish.w2, facts) if wish.w2 is not None and wish.w2.enabled else None
@@ -49,6 +46,7 @@ def forecast(
         gpu_peak_bytes=gpu_peak,
         kv=cache[1] if cache else None,
         staging=staged,
+        problems=wish.problems,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.machine.snapshot import Gpu, Snapshot
+from moet_boot.profile.model import Profile
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -21,14 +22,14 @@ class GpuChoice:
     unclear: bool = False
 
 
-def with_chosen_device(plan: LaunchPlan, snapshot: Snapshot, *, recorded: bool) -> LaunchPlan:
-    """The plan with the card that this machine's user asked for instead of the profile's default.
+def with_chosen_device(profile: Profile, plan: LaunchPlan, snapshot: Snapshot, *, recorded: bool) -> LaunchPlan:
+    """The plan with the card that this machine's user asked for, unless `--set gpus=` or a config file named one.
 
     A container does not inherit the environment: CUDA_VISIBLE_DEVICES of the caller becomes its devices. In a
     recorded snapshot the container's own options say more; on a live machine they are those of an earlier run.
     """
     container = plan.container
-    if container is None or not container.gpus:
+    if container is None or not container.gpus or "container.gpus" in profile.chosen:
         return plan
     run = snapshot.docker.run if snapshot.docker and recorded else None
     wished = run.gpus if run and run.gpus and _devices(run.gpus) is not None else _wish(snapshot)

@@ -84,6 +84,8 @@ class Forecast:
     kv: KvRoom | None = None
     staging: Staging | None = None
     """None when the plan has no 2-bit path, or when it is the image that decides."""
+    problems: tuple[str, ...] = ()
+    """Values of the plan that nobody can read; the forecast counts without them."""
 
     @property
     def steady_host_bytes(self) -> int:

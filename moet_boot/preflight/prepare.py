@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from moet_boot.checks.finding import Case, Sight
 from moet_boot.forecast import Forecast, boot_facts, forecast
 from moet_boot.forecast.gpu_choice import with_chosen_device
+from moet_boot.launch.chained_plan import chained_plan
 from moet_boot.launch.plan import LaunchPlan, build_plan
 from moet_boot.machine.load import load_snapshot
 from moet_boot.machine.request import SnapshotRequest, request_for
@@ -61,15 +62,21 @@ def prepare(
     """
     check_risk_ids(request.accepted)
     profile = resolve_profile(request.profile, request.variant, request.sets, env=env)
-    plan = build_plan(profile, runtime=request.runtime, paths=request.paths, engine=request.engine, extra=request.extra)
+    plan = plan_for(request, profile)
     sight = _sight(request)
     snapshot = _look(request, profile, plan, record)
-    if "container.gpus" not in profile.chosen:
-        plan = with_chosen_device(plan, snapshot, recorded=sight is not Sight.LIVE)
+    plan = with_chosen_device(profile, plan, snapshot, recorded=sight is not Sight.LIVE)
     learned = measured_peaks((receipts or _own_receipts)(), plan.digest) if sight is Sight.LIVE else {}
     expected = forecast(profile, plan, boot_facts(profile, plan, snapshot), learned)
     case = Case(profile, plan, snapshot, expected, sight)
     return Prepared(request, case, judge(case, accepted=request.accepted))
+
+
+def plan_for(request: Request, profile: Profile) -> LaunchPlan:
+    """The plan of a request: for this machine, or for the container that we are in."""
+    if request.chain is not None:
+        return chained_plan(profile, request.chain, paths=request.paths, extra=request.extra)
+    return build_plan(profile, runtime=request.runtime, paths=request.paths, engine=request.engine, extra=request.extra)
 
 
 def _sight(request: Request) -> Sight:

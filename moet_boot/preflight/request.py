@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from moet_boot.errors import UsageError
+from moet_boot.launch.chained_plan import Chain
 from moet_boot.launch.plan import Runtime
 from moet_boot.profile.nearest import did_you_mean
 
@@ -21,7 +22,10 @@ class Verify(StrEnum):
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asked for. `paths`: artefact name -> path on the host; `extra`: arguments for the server."""
+    """What a person asked for. `paths`: artefact name -> path on the host; `extra`: arguments for the server.
+
+    `chain`: what the image starts, when the boot happens inside its container.
+    """
 
     profile: str
     variant: str | None = None
@@ -34,6 +38,7 @@ class Request:
     engine: str | None = None
     paths: Mapping[str, str] = field(default_factory=dict)
     extra: tuple[str, ...] = ()
+    chain: Chain | None = None
 
 
 def read_request(

@@ -1,0 +1,78 @@
+from typing import Any
+
+import pytest
+
+from moet_boot.checks.finding import Sight, Status
+from moet_boot.checks.scope import DOCKER
+from tests.checks.cases import GONE, case_of, judge_by, said
+
+IDS = ["DOCKER.ENGINE", "DOCKER.IMAGE", "DOCKER.GPU", "DOCKER.NAME"]
+NAME = "moet-boot-spark"
+
+
+def container(state: str, *, ours: bool, name: str = NAME) -> dict[str, Any]:
+    return {"docker.containers": [{"name": name, "state": state, "ours": ours}]}
+
+
+@pytest.mark.parametrize(
+    ("id_", "changes", "status", "words"),
+    [
+        pytest.param("DOCKER.ENGINE", {}, "pass", ["docker 29.2.1"], id="engine"),
+        pytest.param(
+            "DOCKER.ENGINE",
+            {"docker": {"present": False, "error": "no socket"}},
+            "refuse",
+            ["no socket", "install"],
+            id="no-engine",
+        ),
+        pytest.param("DOCKER.ENGINE", {"docker.rootless": True}, "warn", ["rootless"], id="rootless"),
+        pytest.param("DOCKER.ENGINE", {"docker.engine": "podman"}, "pass", ["podman"], id="podman"),
+        pytest.param("DOCKER.IMAGE", {}, "pass", ["arm64"], id="image"),
+        pytest.param("DOCKER.IMAGE", {"docker.image": GONE}, "refuse", ["docker pull"], id="no-image"),
+        pytest.param("DOCKER.IMAGE", {"docker.image.present": False}, "refuse", ["vllm-moet-gb10:v024"], id="absent"),
+        pytest.param(
+            "DOCKER.IMAGE", {"docker.image.arch": "amd64"}, "refuse", ["architecture amd64", "arm64"], id="amd64"
+        ),
+        pytest.param("DOCKER.IMAGE", {"docker.image.arch": None}, "pass", ["unknown"], id="arch-not-known"),
+        pytest.param("DOCKER.IMAGE", {"docker": {"present": False}}, "skipped", [], id="nobody-to-ask"),
+        pytest.param("DOCKER.IMAGE", {"arch": None}, "pass", ["arm64"], id="machine-not-known"),
+        pytest.param("DOCKER.GPU", {}, "pass", ["runtime nvidia"], id="runtime"),
+        pytest.param("DOCKER.GPU", {"docker.runtimes": ["runc"]}, "pass", ["cdi"], id="cdi"),
+        pytest.param(
+            "DOCKER.GPU",
+            {"docker.runtimes": ["runc"], "docker.cdi_devices": []},
+            "refuse",
+            ["nvidia-container-toolkit"],
+            id="neither",
+        ),
+        pytest.param("DOCKER.GPU", {"docker": {"present": False}}, "skipped", [], id="no-engine-no-gpu"),
+        pytest.param("DOCKER.NAME", {}, "pass", ["is free"], id="name-free"),
+        pytest.param("DOCKER.NAME", container("running", ours=True), "refuse", ["moet-boot stop"], id="runs"),
+        pytest.param("DOCKER.NAME", container("exited", ours=True), "pass", ["has ended"], id="ended"),
+        pytest.param("DOCKER.NAME", container("exited", ours=False), "refuse", ["docker rm"], id="somebody-elses"),
+        pytest.param("DOCKER.NAME", container("running", ours=False, name="x"), "pass", [], id="another-name"),
+        pytest.param("DOCKER.NAME", {"docker.run.restart": "unless-stopped"}, "warn", ["restart"], id="restarts-alone"),
+        pytest.param("DOCKER.NAME", {"docker": {"present": False}}, "skipped", [], id="no-engine-no-name"),
+    ],
+)
+def test_containers(id_: str, changes: dict[str, Any], status: str, words: list[str]) -> None:
+    finding = judge_by(id_, case_of("spark", changes))
+    assert finding.status == status, finding
+    assert all(word in said(finding) for word in words), said(finding)
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_a_process_needs_no_container_engine(id_: str) -> None:
+    finding = judge_by(id_, case_of("demo", {"docker": {"present": False}}))
+    assert finding.measured == DOCKER.otherwise
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_docker_that_was_not_asked_is_no_freeze(id_: str) -> None:
+    assert not judge_by(id_, case_of("spark", {"docker": None})).stops
+    assert judge_by(id_, case_of("spark", {"docker": None}, sight=Sight.LIVE)).status is Status.WARN
+
+
+def test_a_container_without_gpu_needs_no_toolkit() -> None:
+    case = case_of("spark", {"docker.runtimes": [], "docker.cdi_devices": []}, sets=("gpus=none",))
+    assert judge_by("DOCKER.GPU", case).status is Status.SKIPPED

@@ -1,0 +1,48 @@
+from typing import Any
+
+import pytest
+
+from moet_boot.checks.finding import Sight, Status
+from tests.checks.cases import case_of, judge_by, said
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        pytest.param({}, "pass", ["version unknown"], id="there"),
+        pytest.param({"engine.version": "0.32.0"}, "pass", ["0.32.0"], id="the-profiles-version"),
+        pytest.param({"engine.version": "0.32.0+cpu"}, "pass", [], id="a-build-of-it"),
+        pytest.param({"engine.version": "0.31.1"}, "warn", ["version 0.32.0"], id="another-version"),
+        pytest.param({"engine.path": None}, "refuse", ["not found", "--engine"], id="not-there"),
+        pytest.param({"engine.executable": False}, "refuse", ["not executable"], id="not-executable"),
+        pytest.param({"engine.path": None, "engine.error": "is a folder"}, "refuse", ["is a folder"], id="a-folder"),
+        pytest.param({"engine": None}, "skipped", [], id="not-read"),
+    ],
+)
+def test_present(changes: dict[str, Any], status: str, words: list[str]) -> None:
+    finding = judge_by("ENGINE.PRESENT", case_of("demo", changes))
+    assert finding.status == status
+    assert all(word in said(finding) for word in words), said(finding)
+
+
+def test_an_engine_in_a_container_is_the_images() -> None:
+    assert judge_by("ENGINE.PRESENT", case_of("spark")).status is Status.SKIPPED
+    assert judge_by("ENGINE.PRESENT", case_of("demo", {"engine": None}, sight=Sight.REHEARSED)).status == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("profile", "sets", "extra", "status", "words"),
+    [
+        pytest.param("demo", (), (), "pass", [], id="as-shipped"),
+        pytest.param("rtx6000-a", (), (), "pass", [], id="rtx-as-shipped"),
+        pytest.param("rtx6000-b", ("gpu-memory-utilization=1.5",), (), "refuse", ["'1.5'"], id="no-share"),
+        pytest.param(
+            "rtx6000-b", (), ("--gpu-memory-utilization=half",), "refuse", ["'half'"], id="a-word-after-dashes"
+        ),
+        pytest.param("rtx6000-b", (), ("--max-model-len", "0"), "refuse", ["'0'"], id="no-context"),
+    ],
+)
+def test_flags(profile: str, sets: tuple[str, ...], extra: tuple[str, ...], status: str, words: list[str]) -> None:
+    finding = judge_by("ENGINE.FLAGS", case_of(profile, sets=sets, extra=extra))
+    assert finding.status == status, finding
+    assert all(word in said(finding) for word in words), said(finding)
