@@ -1,7 +1,6 @@
 """`build_planes`: from the experts of a checkpoint to a MOET2PF file, the same bytes for the same input."""
 
 import hashlib
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from moet_boot.planes.checkpoint import Checkpoint
 from moet_boot.planes.direct_io import AlignedBuffer, DirectReader, unreadable
 from moet_boot.planes.moet2pf import Header
 from moet_boot.planes.moet2pf_write import PlaneFileWriter
+from moet_boot.planes.peak_memory import peak_rss_bytes
 from moet_boot.planes.progress import Progress, no_progress
 from moet_boot.planes.slot_builder import SlotBuilder
 from moet_boot.planes.slot_hash import hash_slot
@@ -81,7 +81,7 @@ def build_planes(
             bytes_read=built * header.geometry.checkpoint_expert_bytes,
             bytes_written=built * header.geometry.slot_stride + header.layout.body_offset,
             duration_s=time.monotonic() - started,
-            peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            peak_rss_bytes=peak_rss_bytes(),
             sha256=digest[0] if digest else None,
         )
 
