@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from moet_boot.exits import Exit
-from moet_boot.launch.plan import LaunchPlan, Runtime, build_plan
+from moet_boot.launch.plan import LaunchPlan, Runtime
 from moet_boot.places import state_dir
-from moet_boot.preflight import Prepared, Request, prepare
+from moet_boot.preflight import Prepared, Request, plan_for, prepare
 from moet_boot.profile.resolve import resolve_profile
 from moet_boot.receipts.store import ReceiptStore
 from moet_boot.supervise.attempt import AttemptEnd, Listener
@@ -110,7 +110,7 @@ class Serving:
         """The plan before the machine was looked at: enough to know the port and who serves there."""
         ask = self.request
         profile = resolve_profile(ask.profile, ask.variant, ask.sets, env=self.env)
-        return build_plan(profile, runtime=ask.runtime, paths=ask.paths, engine=ask.engine, extra=ask.extra)
+        return plan_for(ask, profile)
 
     def _judged(self, prepared: Prepared, asked: LaunchPlan, prober: HttpProber) -> Ending:
         store = ReceiptStore()

@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import psutil
 
@@ -52,21 +52,16 @@ def write_profile(
 class Serve:
     """A running `serve --json`; events as they come, the document and the exit code at the end."""
 
-    def __init__(self, folder: Path, *arguments: str, port: int | None = None, **knobs: object) -> None:
-        profile_options = {k: knobs.pop(k) for k in ("deadline_s", "budget", "floors") if k in knobs}
-        self.port = port or scripted.free_port()
-        self.profile = write_profile(folder, self.port, **profile_options)  # type: ignore[arg-type]
+    def __init__(self, folder: Path, profile: str, port: int, arguments: Sequence[str], env: Mapping[str, str]) -> None:
+        self.port = port
         self._log = folder / f"serve-{time.monotonic_ns()}.ndjson"
         with self._log.open("wb") as talk:
-            self.process = self._start(talk, arguments, knobs)
-
-    def _start(self, talk: BinaryIO, arguments: Sequence[str], knobs: dict[str, object]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "moet_boot", "serve", "--profile", str(self.profile), "--json", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=talk,
-            env={**os.environ, **scripted.environment(**knobs)},
-        )
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "moet_boot", "serve", "--profile", profile, "--json", *arguments],
+                stdout=subprocess.PIPE,
+                stderr=talk,
+                env={**os.environ, **env},
+            )
 
     @property
     def talk(self) -> str:
@@ -114,13 +109,22 @@ class Serve:
 
 @contextmanager
 def serving(folder: Path, *arguments: str, port: int | None = None, **knobs: object) -> Iterator[Serve]:
-    """A serve that is killed at the end of the test, with everything below it."""
-    run = Serve(folder, *arguments, port=port, **knobs)
+    """A serve of the scripted engine; it is killed at the end of the test, with everything below it."""
+    profile_options = {k: knobs.pop(k) for k in ("deadline_s", "budget", "floors") if k in knobs}
+    chosen = port or scripted.free_port()
+    profile = write_profile(folder, chosen, **profile_options)  # type: ignore[arg-type]
+    with running(Serve(folder, str(profile), chosen, arguments, scripted.environment(**knobs))) as run:
+        yield run
+
+
+@contextmanager
+def running(run: Serve) -> Iterator[Serve]:
+    """A serve that does not outlive the block, nor anything below it."""
     try:
         yield run
     finally:
         if run.process.poll() is None:
-            for process in [*psutil.Process(run.process.pid).children(recursive=True)]:
+            for process in psutil.Process(run.process.pid).children(recursive=True):
                 process.kill()
             run.process.kill()
         run.process.communicate()

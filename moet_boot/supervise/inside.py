@@ -1,0 +1,141 @@
+"""What `moet-boot entrypoint` is told by the environment of its container."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from moet_boot.errors import UsageError
+from moet_boot.launch.chained_plan import Chain
+from moet_boot.preflight.request import Request, Verify
+from moet_boot.profile.nearest import did_you_mean
+from moet_boot.supervise.serve import ServeOptions
+from moet_boot.supervise.timing import Timing
+
+PREFIX = "MOET_BOOT_"
+GRACE_S = 8.0
+"""`docker stop` waits 10 s by default before it kills: the server must be gone and the receipt closed by then."""
+_ELSEWHERE = ("SET", "ENGINE", "CONFIG", "STATE_DIR", "RUNTIME_DIR")
+"""Read where they are needed: the settings of the profile, and where files lie."""
+
+T = TypeVar("T")
+
+
+class Mode(StrEnum):
+    """What follows the preflight: moet-boot stays and supervises, or becomes the server."""
+
+    SUPERVISE = "supervise"
+    EXEC = "exec"
+
+
+@dataclass(frozen=True)
+class Inside:
+    """How to boot in this container."""
+
+    request: Request
+    options: ServeOptions
+    mode: Mode
+
+
+def read_inside(env: Mapping[str, str], arguments: Sequence[str]) -> Inside:
+    """The settings of `MOET_BOOT_*`; `arguments` are those of `docker run IMAGE ARGUMENTS`.
+
+    Raises UsageError for a name that means nothing (a mistyped one must not be a silent default), for a value that
+    cannot be read, and when no profile is named.
+    """
+    given = {name.removeprefix(PREFIX): text for name, text in env.items() if name.startswith(PREFIX) and text}
+    _check_names(given)
+    read = _Reader(given)
+    if "PROFILE" not in given:
+        raise UsageError(f"{PREFIX}PROFILE is not set", fix=f"name a profile: docker run -e {PREFIX}PROFILE=spark ...")
+    request = Request(
+        profile=given["PROFILE"],
+        variant=given.get("VARIANT"),
+        verify=read("VERIFY", _verify, Verify.QUICK),
+        accepted=read("ACCEPT_RISK", _words, ()),
+        extra=tuple(arguments),
+        chain=Chain(read("BASE_ENTRYPOINT", _argv, ()), read("BASE_CMD", _argv, ())),
+    )
+    options = ServeOptions(
+        observe_only=read("OBSERVE_ONLY", _switch, False),
+        fail_on_warn=read("FAIL_ON_WARN", _switch, False),
+        endpoints_port=read("ENDPOINTS_PORT", _port, None),
+        timing=Timing(grace_s=read("STOP_GRACE", _seconds, GRACE_S)),
+    )
+    return Inside(request, options, read("MODE", _mode, Mode.SUPERVISE))
+
+
+class _Reader:
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = given
+
+    def __call__(self, name: str, read: Callable[[str], T], default: T) -> T:
+        if name not in self._given:
+            return default
+        try:
+            return read(self._given[name])
+        except ValueError as error:
+            raise UsageError(f"{PREFIX}{name}={self._given[name]!r}: {error}", fix="correct the variable") from None
+
+
+def _verify(text: str) -> Verify:
+    return Verify(_one_of(text, list(Verify)))
+
+
+def _mode(text: str) -> Mode:
+    return Mode(_one_of(text, list(Mode)))
+
+
+def _one_of(text: str, known: list[str]) -> str:
+    if text not in known:
+        raise ValueError(f"expected {' or '.join(known)}")
+    return text
+
+
+def _switch(text: str) -> bool:
+    return _one_of(text, ["0", "1"]) == "1"
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
+
+
+def _argv(text: str) -> tuple[str, ...]:
+    """A JSON list of strings; `null` is what an image without one has."""
+    try:
+        words = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"expected a JSON list of words ({error})") from None
+    if not isinstance(words, list | None) or not all(isinstance(word, str) for word in words or ()):
+        raise ValueError('expected a JSON list of words, such as ["vllm", "serve"]')
+    return tuple(words or ())
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+        raise ValueError("expected a port, 0 for any")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 3600:  # noqa: PLR2004  (an hour; NaN fails too)
+        raise ValueError("expected seconds, from 0 to 3600")
+    return seconds
+
+
+_KNOWN = (
+    "PROFILE", "VARIANT", "VERIFY", "ACCEPT_RISK", "MODE", "OBSERVE_ONLY", "FAIL_ON_WARN", "ENDPOINTS_PORT",
+    "STOP_GRACE", "BASE_ENTRYPOINT", "BASE_CMD", *_ELSEWHERE,
+)  # fmt: skip
+
+
+def _check_names(given: Mapping[str, str]) -> None:
+    for name in given:
+        if name not in _KNOWN:
+            known = [f"{PREFIX}{k}" for k in _KNOWN]
+            raise UsageError(
+                f"{PREFIX}{name} means nothing to moet-boot",
+                fix=did_you_mean(f"{PREFIX}{name}", known, f"known: {', '.join(known)}"),
+            )

@@ -1,0 +1,50 @@
+"""The duties of process 1 in a container: pass signals on, collect orphans, end with the one real child.
+
+The kernel gives them to nobody else, and a supervisor that collected every child would take those away that it
+waits for itself. So process 1 stays this small, and everything else runs in a child of it.
+"""
+
+import os
+import signal
+
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_KILLED_BY = 128
+
+
+def fork_below_init() -> int | None:
+    """Fork. The child returns at once with None and goes on; process 1 returns the child's exit code at its end.
+
+    128 plus the signal's number for a child that was killed. Call it before any thread is started.
+    """
+    waited_for = {*_PASSED_ON, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
+    child = os.fork()
+    if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return None
+    return _serve(child, waited_for)
+
+
+def _serve(child: int, waited_for: set[signal.Signals]) -> int:
+    while True:
+        number = signal.sigwaitinfo(waited_for).si_signo
+        if number == signal.SIGCHLD:
+            ended = _collect(child)
+            if ended is not None:
+                return ended
+        else:
+            # it is not collected yet, so its pid is nobody else's
+            os.kill(child, number)
+
+
+def _collect(child: int) -> int | None:
+    """Collect everybody who has ended; the child's exit code if it is among them."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if pid == 0:
+            return None
+        if pid == child:
+            return os.WEXITSTATUS(status) if os.WIFEXITED(status) else _KILLED_BY + os.WTERMSIG(status)
