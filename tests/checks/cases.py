@@ -142,4 +142,4 @@ def judge_by(id_: str, case: Case) -> Finding:
 
 def said(finding: Finding) -> str:
     """Everything that a finding tells a person, in lower case."""
-    return " ".join([finding.measured, finding.required, finding.why, finding.fix]).lower()
+    return f"{finding.measured} {finding.required} {finding.why} {finding.fix}".lower()

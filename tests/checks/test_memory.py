@@ -23,9 +23,7 @@ def test_the_bands_of_a_spark(gib: float, status: str) -> None:
     assert judge_by("MEM.AVAILABLE", case_of("spark", with_available(gib))).status == status
 
 
-@pytest.mark.parametrize(
-    ("gib", "status"), [(54, "pass"), (24, "pass"), (20, "warn"), (12, "refuse")], ids=lambda value: str(value)
-)
+@pytest.mark.parametrize(("gib", "status"), [(54, "pass"), (24, "pass"), (20, "warn"), (12, "refuse")], ids=str)
 def test_the_host_of_a_cached_rtx(gib: float, status: str) -> None:
     assert judge_by("MEM.AVAILABLE", case_of("rtx6000-a", with_available(gib))).status == status
 
