@@ -20,6 +20,7 @@ from moet_boot.machine.facts.containers import Docker, DockerImage, ExitedContai
 from moet_boot.machine.tree import Tree, UnreadError
 
 MAX_INSPECTED = 8
+TOOLKIT_S = 2.0
 _JUST_NOW = re.compile(r"\) (Less than a second|About a minute|\d+ (second|minute)s?) ago")
 _VERSION = re.compile(r"version v?(\d+(?:\.\d+)+)")
 
@@ -57,7 +58,7 @@ def toolkit_version() -> str | None:
     if program is None:
         return None
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=2, check=False)
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=TOOLKIT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = _VERSION.search(done.stdout)

@@ -1,6 +1,7 @@
 """How to reach the container engine: Docker or Podman, of the system or of the user."""
 
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,10 +26,26 @@ def find_engine(environment: Mapping[str, str], exists: Callable[[Path], bool] =
     return f"unix://{found}"
 
 
+def knock(address: str, timeout_s: float) -> None:
+    """Find out whether anybody listens at a Unix socket. Raises UnreadError with the reason."""
+    scheme, _, path = address.partition("://")
+    if scheme != "unix":
+        return
+    with socket.socket(socket.AF_UNIX) as door:
+        door.settimeout(timeout_s)
+        try:
+            door.connect(path)
+        except PermissionError:
+            raise UnreadError(f"{path} is not open to this user (group docker)") from None
+        except OSError as failure:
+            raise UnreadError(f"no container engine answers at {path}: {failure.strerror or failure}") from None
+
+
 @contextmanager
 def engine_client(timeout_s: float) -> Iterator[Any]:
     """A client of the Docker SDK. Raises UnreadError with the reason when the engine cannot be reached."""
     address = find_engine(os.environ)
+    knock(address, timeout_s)
     try:
         import docker  # noqa: PLC0415  (an optional extra, and slow to import)
         from docker.errors import DockerException  # noqa: PLC0415
@@ -36,20 +53,10 @@ def engine_client(timeout_s: float) -> Iterator[Any]:
         raise UnreadError("the Docker SDK is not installed: pip install 'moet-boot[docker]'") from None
     client = None
     try:
-        environment = {**os.environ, "DOCKER_HOST": address}
-        client = docker.from_env(timeout=timeout_s, environment=environment)
+        client = docker.from_env(timeout=timeout_s, environment={**os.environ, "DOCKER_HOST": address})
         yield client
     except (DockerException, OSError) as failure:
-        raise UnreadError(_reason(failure)) from None
+        raise UnreadError(f"the container engine answered: {failure!s:.200}") from None
     finally:
         if client is not None:
             client.close()
-
-
-def _reason(failure: Exception) -> str:
-    text = str(failure)
-    if "PermissionError" in text or isinstance(failure, PermissionError):
-        return "the container engine's socket is not open to this user (group docker)"
-    if "FileNotFoundError" in text or "Connection refused" in text or "ConnectionRefused" in text:
-        return "no container engine answers at its socket"
-    return f"the container engine answered: {text:.200}"

@@ -1,7 +1,7 @@
 """What NVML answers, through NVIDIA's own binding. Runs in a process of its own: `python -m moet_boot.machine.nvml`."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -93,6 +93,7 @@ def _describe(index: int, handle: Handle) -> Gpu:
     cc = f"{capability[0]}.{capability[1]}" if capability else None
     memory = _memory(handle)
     mig, mig_devices = _mig(handle)
+    processes, processes_error = _processes(handle)
     power = ask(pynvml.nvmlDeviceGetPowerUsage, handle)
     persistence = ask(pynvml.nvmlDeviceGetPersistenceMode, handle)
     utilization = ask(pynvml.nvmlDeviceGetUtilizationRates, handle)
@@ -113,7 +114,8 @@ def _describe(index: int, handle: Handle) -> Gpu:
         mig_devices=mig_devices,
         compute_mode=COMPUTE_MODES.get(ask(pynvml.nvmlDeviceGetComputeMode, handle)),
         pcie=_pcie(handle),
-        processes=list(_processes(handle)),
+        processes=processes,
+        processes_error=processes_error,
     )
 
 
@@ -162,18 +164,23 @@ def _pcie(handle: Handle) -> PcieLink | None:
     return None if link == PcieLink() else link
 
 
-def _processes(handle: Handle) -> Iterator[GpuProcess]:
-    """Each process once; one that computes and draws counts as computing."""
-    seen: set[int] = set()
-    for kind, query in (
-        ("compute", pynvml.nvmlDeviceGetComputeRunningProcesses),
-        ("compute", pynvml.nvmlDeviceGetMPSComputeRunningProcesses),
-        ("graphics", pynvml.nvmlDeviceGetGraphicsRunningProcesses),
-    ):
-        for process in ask(query, handle) or ():
-            if process.pid not in seen:
-                seen.add(process.pid)
-                yield GpuProcess(pid=process.pid, used=process.usedGpuMemory, kind=kind)
+def _processes(handle: Handle) -> tuple[list[GpuProcess], str | None]:
+    """Each process once (one that computes and draws counts as computing), and why there is no list."""
+    try:
+        computing = pynvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)
+    except pynvml.NVMLError as failure:
+        if failure.value == pynvml.NVML_ERROR_GPU_IS_LOST:
+            raise
+        return [], error_name(failure)
+    computing += ask(pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v3, handle) or []
+    drawing = ask(pynvml.nvmlDeviceGetGraphicsRunningProcesses_v3, handle) or []
+    kinds = [("graphics", drawing), ("compute", computing)]
+    found = {
+        process.pid: GpuProcess(pid=process.pid, used=process.usedGpuMemory, kind=kind)
+        for kind, processes in kinds
+        for process in processes
+    }
+    return list(found.values()), None
 
 
 def _topology(indices: list[int]) -> str | None:

@@ -59,6 +59,8 @@ class Gpu(Group):
     compute_mode: str | None = None
     pcie: PcieLink | None = None
     processes: list[GpuProcess] = Field(default_factory=list)
+    processes_error: str | None = None
+    """Why NVML does not list the processes that compute: then an empty list says nothing (NOT_SUPPORTED below WSL)."""
     error: str | None = None
     """The NVML error of a GPU that could not be read (GPU_IS_LOST)."""
 
