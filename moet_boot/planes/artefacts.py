@@ -54,11 +54,17 @@ def single_artefact(path: Path) -> list[Artefact]:
     """
     found = find_artefacts(path)
     packs = [artefact for artefact in found if isinstance(artefact, PackFile)]
-    owners = {(pack.server, pack.world, pack.rank, str(pack.sidecar.get("ckpt_id"))) for pack in packs}
-    if len({pack.tag for pack in packs}) < len(packs) or len(owners) > 1 or len(found) - len(packs) + bool(packs) > 1:
+    if len(found) - len(packs) + bool(packs) > 1 or _mixed(packs):
         names = ", ".join(artefact_path(artefact).name for artefact in found)
         raise UsageError(f"{path} holds more than one set of planes: {names}", fix="name one of them")
     return found
+
+
+def _mixed(packs: list[PackFile]) -> bool:
+    """Whether packs belong to different ranks, servers or checkpoints, or repeat a tag."""
+    places = {(pack.server, pack.world, pack.rank) for pack in packs}
+    ids = {str(pack.sidecar.get("ckpt_id")) for pack in packs if isinstance(pack.sidecar.value, dict)}
+    return len(places) > 1 or len(ids) > 1 or len({pack.tag for pack in packs}) < len(packs)
 
 
 def artefact_path(artefact: Artefact) -> Path:
@@ -75,7 +81,8 @@ def _file_artefact(path: Path) -> Artefact:
             return cache
     facts = read_header_facts(path)
     if facts.format is FileFormat.NOT_MOET2PF:
-        raise ArtefactDamagedError("; ".join(facts.problems), fix="name a plane file, a pack or a planes cache")
+        what = "; ".join(facts.problems)
+        raise ArtefactDamagedError(f"{path}: {what}", fix="name a plane file, a pack or a planes cache")
     return PlaneFile(path)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, BusyError, UsageError
-from moet_boot.planes.checkpoint_source import CheckpointSource
-from moet_boot.planes.convert_plan import Container, ConvertRequest, Fp4, check_request, make_targets, target_ckpt_id
+from moet_boot.planes.convert_plan import make_targets, target_ckpt_id
+from moet_boot.planes.convert_request import Container, ConvertRequest, Fp4, check_request
 from moet_boot.planes.direct_write import require_space, unwritable
-from moet_boot.planes.open_source import geometry_hint, open_source
+from moet_boot.planes.open_source import geometry_hint, open_checkpoint, open_source
 from moet_boot.planes.progress import Progress, no_progress
 from moet_boot.planes.slot_source import (
     BASE_SECTIONS,
@@ -74,7 +74,7 @@ def convert_planes(request: ConvertRequest, on_progress: Progress = no_progress)
 class _Slots:
     """Sections of the source, completed from the checkpoint, which must be the one the planes come from."""
 
-    def __init__(self, source: SlotSource, maker: CheckpointSource | None) -> None:
+    def __init__(self, source: SlotSource, maker: SlotSource | None) -> None:
         self.source, self._maker = source, maker
 
     def sections(self, layer: int, expert: int, needs: frozenset[str]) -> Sections:
@@ -90,7 +90,7 @@ class _Slots:
             found = self.source.slot(layer, expert, have) if have else {}
         return {**found, **self._maker.slot(layer, expert, lacking)}
 
-    def _require_same_model(self, maker: CheckpointSource, layer: int, expert: int) -> None:
+    def _require_same_model(self, maker: SlotSource, layer: int, expert: int) -> None:
         """FP4 parts of another checkpoint would pass every check of the server and give wrong answers."""
         shared = [name for name in BASE_SECTIONS if name in self.source.sections]
         mine = self.source.slot(layer, expert, shared)
@@ -159,7 +159,7 @@ def _needed(fp4: Fp4) -> set[str]:
 
 
 @contextmanager
-def _maker(request: ConvertRequest, source: SlotSource, fp4: Fp4) -> Iterator[CheckpointSource | None]:
+def _maker(request: ConvertRequest, source: SlotSource, fp4: Fp4) -> Iterator[SlotSource | None]:
     """The checkpoint that gives what the source lacks, None when nothing is lacking."""
     lacking = _needed(fp4) - set(source.sections)
     if not lacking:
@@ -170,7 +170,7 @@ def _maker(request: ConvertRequest, source: SlotSource, fp4: Fp4) -> Iterator[Ch
             f"{source.path.name} does not hold {', '.join(sorted(lacking))}, which --to {request.to} needs here",
             fix="give --checkpoint DIR, from which they can be made",
         )
-    with closing(CheckpointSource(request.checkpoint, world=source.world, rank=source.rank)) as maker:
+    with closing(open_checkpoint(request.checkpoint, world=source.world, rank=source.rank)) as maker:
         yield maker
 
 

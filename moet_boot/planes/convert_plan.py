@@ -1,13 +1,11 @@
 """What a conversion has to write: identities, kinds and layers, decided before anything is touched."""
 
-import re
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from moet_boot.errors import UsageError
 from moet_boot.planes.cache_target import CacheTarget
 from moet_boot.planes.checkpoint_identity import checkpoint_id, read_checkpoint_indexes
+from moet_boot.planes.convert_request import Container, ConvertRequest, Fp4
 from moet_boot.planes.geometry import SlotKind
 from moet_boot.planes.identity import INDEX_FILES, is_commit, rank_suffix
 from moet_boot.planes.moet2pf import DIGEST_BYTES, Header
@@ -15,46 +13,10 @@ from moet_boot.planes.pack_store import PackIdentity, PackShape
 from moet_boot.planes.pack_target import PackTarget
 from moet_boot.planes.plane_file_target import PlaneFileTarget
 from moet_boot.planes.planes_cache import CacheIdentity
-from moet_boot.planes.server_version import ServerVersion
 from moet_boot.planes.slot_source import SlotSource
 from moet_boot.planes.slot_target import SlotTarget
-from moet_boot.planes.w2_settings import ZERO_MODES
 
 UNKNOWN = "unknown"
-_SHA1 = re.compile(r"[0-9a-f]{40}")
-
-
-class Container(StrEnum):
-    """What to convert into."""
-
-    MOET2PF = "moet2pf"
-    PACK_V1 = "pack-v1"
-    PACK_V2 = "pack-v2"
-    CACHE_V1 = "cache-v1"
-    CACHE_V2 = "cache-v2"
-
-    @property
-    def server(self) -> ServerVersion:
-        """Whose format it is (without meaning for a plane file)."""
-        return ServerVersion.V2 if self.value.endswith("v2") else ServerVersion.V1
-
-    @property
-    def is_pack(self) -> bool:
-        return self in {Container.PACK_V1, Container.PACK_V2}
-
-
-class Fp4(StrEnum):
-    """Which FP4 parts to write beside the 2-bit planes.
-
-    `auto` takes what the source has, else what a whole checkpoint gives, else none. `delta` is the pack that
-    a boot from a planes cache keeps its FP4 pool in; it has no 2-bit part.
-    """
-
-    AUTO = "auto"
-    NONE = "none"
-    PLAIN = "plain"
-    SPLIT = "split"
-    DELTA = "delta"
 
 
 PACK_KINDS = {
@@ -63,41 +25,6 @@ PACK_KINDS = {
     Fp4.SPLIT: (SlotKind.BASE, SlotKind.FP4Q),
     Fp4.DELTA: (SlotKind.DELTA,),
 }
-
-
-@dataclass(frozen=True)
-class ConvertRequest:
-    """What the caller wants; `checkpoint` is a folder, the rest as in the server's identities."""
-
-    source: Path
-    to: Container
-    out: Path
-    checkpoint: Path | None = None
-    served_path: str | None = None
-    ckpt_id: str | None = None
-    revision: str | None = None
-    repo: str | None = None
-    zero_mode: str | None = None
-    fp4: Fp4 = Fp4.AUTO
-    force: bool = False
-
-
-def check_request(request: ConvertRequest) -> None:
-    """Raise UsageError for combinations that can never work."""
-    if request.zero_mode is not None and request.zero_mode not in ZERO_MODES:
-        raise UsageError(f"zero mode {request.zero_mode!r} does not exist", fix=f"one of {', '.join(ZERO_MODES)}")
-    if request.ckpt_id is not None and not request.ckpt_id.strip():
-        raise UsageError("--ckpt-id is empty", fix="give the id, or let it be computed with --served-path")
-    v1_store = request.to in {Container.PACK_V1, Container.CACHE_V1}
-    if v1_store and request.ckpt_id and not _SHA1.fullmatch(request.ckpt_id):
-        raise UsageError(
-            f"{request.ckpt_id!r} can be no v1 id: those are 40 lower-case hex digits",
-            fix="leave --ckpt-id out and give --served-path and --checkpoint",
-        )
-    if request.to is Container.MOET2PF and request.fp4 not in {Fp4.AUTO, Fp4.NONE}:
-        raise UsageError("a plane file holds 2-bit planes only", fix="leave --fp4 out, or convert to a pack or cache")
-    if request.fp4 is Fp4.DELTA and not request.to.is_pack:
-        raise UsageError("the delta tier lives in a pack, not in a planes cache", fix="use --to pack-v1 or pack-v2")
 
 
 def make_targets(request: ConvertRequest, source: SlotSource, fp4: Fp4) -> list[SlotTarget]:

@@ -51,6 +51,7 @@ def describe_cache_folder(cache: CacheFolder, hint: Geometry | None) -> Descript
         fp4_split=split,
         hole_layers=_hole_layers(cache),
         problems=(*_meta_problems(cache), *_part_problems(facts, sizes)),
+        notes=() if geometry else ("a cache does not state its geometry: give --checkpoint",),
     )
 
 

@@ -37,7 +37,8 @@ def describe_pack_file(pack: PackFile, hint: Geometry | None) -> Description:
         zero_mode=sidecar.get("zero_mode"),
         expected_bytes=shape.file_bytes,
         hole_layers=layers_with_holes(pack.pack_path, shape.layer_bytes, frozenset(checked.layers)),
-        problems=(*problems, *_identity_problems(pack)),
+        problems=problems,
+        notes=_notes(pack, exact=exact),
     )
 
 
@@ -49,11 +50,12 @@ def _geometry(checked: CheckedPack, hint: Geometry | None) -> tuple[Geometry | N
     return geometry, exact, ()
 
 
-def _identity_problems(pack: PackFile) -> tuple[str, ...]:
+def _notes(pack: PackFile, *, exact: bool) -> tuple[str, ...]:
+    notes = () if exact else ("hidden and intermediate size are not stated: give --checkpoint",)
     if pack.sidecar.get("ckpt_id"):
-        return ()
+        return notes
     outcome = "aborts the boot on it" if pack.server is ServerVersion.V1 else "ignores it"
-    return (f"the sidecar has no ckpt_id: a {pack.server} server {outcome}",)
+    return (*notes, f"the sidecar has no ckpt_id: a {pack.server} server {outcome}")
 
 
 def _sizes(pack: PackFile) -> tuple[int, int]:

@@ -13,7 +13,7 @@ class Description:
     `format` is own, foreign or own-header-damaged for a plane file, v1 or v2 otherwise. `geometry` is None
     when the artefact does not state it and no known model fits. Sizes are bytes: `apparent_bytes` what
     `ls` shows, `allocated_bytes` what is really stored, `expected_bytes` what it should have (None:
-    unknown). `hole_layers` are present layers with unwritten parts.
+    unknown). `hole_layers` are present layers with unwritten parts. `problems` are damage, `notes` are not.
     """
 
     kind: str
@@ -39,6 +39,7 @@ class Description:
     expected_bytes: int | None = None
     hole_layers: tuple[int, ...] = ()
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def missing_layers(self) -> tuple[int, ...]:

@@ -48,8 +48,7 @@ def diff_planes(a: Path, b: Path, hint: Geometry | None = None, on_progress: Pro
 
     Raises the artefact errors and UsageError when one of them cannot be opened at all.
     """
-    known = hint or _shared_hint(a, b)
-    with closing(open_source(a, known)) as first, closing(open_source(b, known)) as second:
+    with closing(_open(a, hint, other=b)) as first, closing(_open(b, hint, other=a)) as second:
         shape = _shape_difference(first, second)
         if shape:
             return PlanesDiff(a, b, shape=shape)
@@ -68,17 +67,19 @@ def diff_planes(a: Path, b: Path, hint: Geometry | None = None, on_progress: Pro
         )
 
 
-def _shared_hint(a: Path, b: Path) -> Geometry | None:
-    """What one artefact says about the other's geometry: a planes cache does not state its own."""
-    found: list[tuple[bool, Geometry]] = []
-    for path in (a, b):
+def _open(path: Path, hint: Geometry | None, *, other: Path) -> SlotSource:
+    """Open one side; what it leaves open about its geometry may be known to the other side."""
+    try:
+        return open_source(path, hint)
+    except UsageError:
+        if hint is not None:
+            raise
         try:
-            with closing(open_source(path)) as source:
-                found.append((source.exact, source.geometry))
+            with closing(open_source(other)) as source:
+                hint = source.geometry
         except UsageError:
-            continue
-    exact = [geometry for is_exact, geometry in found if is_exact]
-    return next(iter(exact or [geometry for _, geometry in found]), None)
+            hint = None
+        return open_source(path, hint)
 
 
 def _shape_difference(a: SlotSource, b: SlotSource) -> str | None:

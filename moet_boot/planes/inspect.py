@@ -56,7 +56,8 @@ def _describe_plane_file(path: Path, hint: Geometry | None) -> Description:
         revision=facts.revision,
         expected_bytes=facts.size_expected,
         hole_layers=_hole_layers(path, stat.st_size, geometry),
-        problems=facts.problems if geometry else (*facts.problems, "its geometry is unknown: give --checkpoint"),
+        problems=facts.problems,
+        notes=() if geometry else ("its geometry is unknown: give --checkpoint with the model's config.json",),
     )
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from moet_boot.errors import ArtefactDamagedError
+from moet_boot.errors import ArtefactDamagedError, UsageError
 from moet_boot.planes.artefacts import Artefact, PlaneFile, single_artefact
 from moet_boot.planes.cache_source import CacheSource, cache_geometry, require_meta
 from moet_boot.planes.direct_io import unreadable
@@ -24,6 +24,20 @@ def open_source(path: Path, hint: Geometry | None = None) -> SlotSource:
         return _open(single_artefact(path), hint)
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def open_checkpoint(folder: Path, *, world: int = 1, rank: int = 0) -> SlotSource:
+    """The planes that a checkpoint gives, made on the fly.
+
+    Raises the artefact errors for a checkpoint that is not whole, UsageError without numpy.
+    """
+    try:
+        from moet_boot.planes.checkpoint_source import CheckpointSource  # noqa: PLC0415  (numpy is an extra)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"making planes from a checkpoint needs the package {error.name}", fix="pip install 'moet-boot[planes]'"
+        ) from error
+    return CheckpointSource(folder, world=world, rank=rank)
 
 
 def geometry_hint(checkpoint: Path | None) -> Geometry | None:

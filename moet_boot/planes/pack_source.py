@@ -10,7 +10,7 @@ from moet_boot.planes.direct_io import AlignedBuffer, DirectReader
 from moet_boot.planes.geometry import ALIGN, DS4_FLASH, MAX_DIMENSION, Geometry, SlotKind
 from moet_boot.planes.pack_gates import legal_layers
 from moet_boot.planes.pack_store import SIDECAR_VERSION, PackShape
-from moet_boot.planes.slot_source import Origin, Sections, cut
+from moet_boot.planes.slot_source import Origin, Sections, cut, differing_sections
 from moet_boot.planes.store_scan import PackFile
 
 MIN_DIMENSION = 64
@@ -47,16 +47,26 @@ class PackSource:
         """See SlotSource."""
         found: dict[str, memoryview] = {}
         for pack in self._packs:
-            mine = [name for name in wanted if self._home[name] is pack.kind]
-            if mine:
-                view = self._row(pack, layer, expert)
-                found |= cut(view, self.geometry, pack.kind, mine)
+            if any(self._home[name] is pack.kind for name in wanted):
+                mine = cut(self._row(pack, layer, expert), self.geometry, pack.kind, wanted)
+                self._require_agreement(pack, found, mine, (layer, expert))
+                found = {**mine, **found}
         return found
 
     def close(self) -> None:
         """See SlotSource."""
         for reader in self._readers.values():
             reader.close()
+
+    def _require_agreement(self, pack: CheckedPack, found: Sections, mine: Sections, slot: tuple[int, int]) -> None:
+        """An fp4 slot repeats the base slot's scales, and the server uses either."""
+        odd = differing_sections(found, mine, [name for name in mine if name in found])
+        if odd:
+            layer, expert = slot
+            raise ArtefactDamagedError(
+                f"{pack.file.pack_path}: layer {layer} expert {expert} has another {', '.join(odd)} than the base pack",
+                fix=_FIX,
+            )
 
     def _row(self, pack: CheckedPack, layer: int, expert: int) -> memoryview:
         reader, shape = self._readers[pack.kind], pack.shape

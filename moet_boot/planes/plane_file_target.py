@@ -4,7 +4,9 @@ import hashlib
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from moet_boot.errors import BusyError
 from moet_boot.planes.direct_io import AlignedBuffer
+from moet_boot.planes.direct_write import unwritable
 from moet_boot.planes.moet2pf import Header
 from moet_boot.planes.moet2pf_write import PlaneFileWriter
 from moet_boot.planes.slot_source import BASE_SECTIONS, Sections
@@ -20,7 +22,7 @@ class PlaneFileTarget:
         self._geometry = header.geometry
         self._slot = AlignedBuffer(header.geometry.slot_stride)
         self._stack = ExitStack()
-        self._started = False
+        self._mine = False
         self.needs: tuple[str, ...] = BASE_SECTIONS
         self.bytes_to_write = header.layout.file_bytes
 
@@ -31,8 +33,14 @@ class PlaneFileTarget:
 
     def start(self) -> None:
         """See SlotTarget."""
-        self._stack.enter_context(self._writer)
-        self._started = True
+        try:
+            self._stack.enter_context(self._writer)
+        except BusyError:  # the partial file is somebody else's
+            raise
+        except BaseException:
+            self._mine = True
+            raise
+        self._mine = True
 
     def put(self, layer: int, expert: int, sections: Sections) -> None:
         """See SlotTarget."""
@@ -47,13 +55,16 @@ class PlaneFileTarget:
 
     def publish(self) -> list[Path]:
         """See SlotTarget."""
-        self._writer.finish()
+        try:
+            self._writer.finish()
+        except OSError as error:
+            raise unwritable(self._out, error) from error
         self._stack.close()
         return [self._out]
 
     def discard(self) -> None:
         """See SlotTarget."""
-        if self._started:  # else the partial file may be somebody else's
+        if self._mine:
             with suppress(OSError):
                 self._writer.partial.unlink(missing_ok=True)
         self._stack.close()

@@ -15,6 +15,7 @@ Sections = Mapping[str, memoryview]
 BASE_SECTIONS = ("codes13", "sc13", "codes2", "sc2")
 FP4_SECTIONS = ("fp13", "fp2")
 SPLIT_SECTIONS = ("q13", "q2")
+_NEVER_ZERO = (("codes13",), ("codes2",), FP4_SECTIONS, SPLIT_SECTIONS)
 # a slot's first bytes decide nearly always; only when they are zero the rest is looked at
 _PROBE_BYTES = 64
 
@@ -70,12 +71,14 @@ def differing_sections(mine: Sections, theirs: Sections, names: Iterable[str]) -
 
 
 def require_written(sections: Sections, path: Path, layer: int, expert: int) -> None:
-    """Raise ArtefactDamagedError for a slot that is all zeros: a hole that was never written (c.8)."""
-    if all(_all_zero(view) for view in sections.values()):
-        raise ArtefactDamagedError(
-            f"{path}: layer {layer} expert {expert} is all zeros: a hole that was never written",
-            fix="make or download this artefact again",
-        )
+    """Raise ArtefactDamagedError for weights that are all zero bytes: a hole that was never written (c.8)."""
+    for names in _NEVER_ZERO:
+        views = [sections[name] for name in names if name in sections]
+        if views and all(_all_zero(view) for view in views):
+            raise ArtefactDamagedError(
+                f"{path}: layer {layer} expert {expert} is all zeros in {', '.join(names)}: it was never written",
+                fix="make or download this artefact again",
+            )
 
 
 def _all_zero(view: memoryview) -> bool:
