@@ -31,6 +31,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
     observe_only: Annotated[
         bool, typer.Option("--observe-only", help="The guard notes what it would do and does nothing.")
     ] = False,
+    grace: Annotated[float, typer.Option(help="Seconds between TERM and KILL when the server is stopped.")] = 20.0,
     fail_on_warn: Annotated[bool, typer.Option("--fail-on-warn", help="Exit 4 if the preflight warns.")] = False,
     endpoints_port: Annotated[
         int | None, typer.Option(help="Serve /livez /readyz /startupz /metrics on this loopback port; 0 for any.")
@@ -56,6 +57,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
     from moet_boot.cli.serve_view import ServeView, show_plan
     from moet_boot.preflight.request import read_request
     from moet_boot.supervise.serve import ServeOptions
+    from moet_boot.supervise.timing import Timing
 
     output = Output(json_mode=as_json)
     request = read_request(
@@ -78,5 +80,6 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
         observe_only=observe_only,
         fail_on_warn=fail_on_warn,
         endpoints_port=endpoints_port,
+        timing=Timing(grace_s=max(grace, 0.0)),
     )
     return ServeView(output).serve(request, options)

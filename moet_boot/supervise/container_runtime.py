@@ -1,43 +1,22 @@
 """One attempt with the server in a container."""
 
-from pathlib import Path
-
 from moet_boot.errors import MoetBootError
-from moet_boot.guard.floors import floors_of
 from moet_boot.launch.container import ContainerServer
 from moet_boot.launch.log_file import LogFile
-from moet_boot.preflight.prepare import Prepared
-from moet_boot.supervise.attempt import AttemptEnd, BootAttempt, Hands
-from moet_boot.supervise.guarding import RunningGuard, start_real_guard
-from moet_boot.supervise.journal import Journal
-from moet_boot.supervise.serve import RealClock, Supervision
+from moet_boot.supervise.attempt import AttemptEnd
+from moet_boot.supervise.one_attempt import Supervision, run_attempt
+from moet_boot.supervise.real_clock import ImpatientClock
 
 
-def container_attempt(
-    prepared: Prepared, folder: Path, number: int, journal: Journal, shared: Supervision
-) -> AttemptEnd:
-    """Run one attempt; its log, its samples and the guard's events lie in `folder`."""
-    plan, docker = prepared.plan, prepared.snapshot.docker
+def container_attempt(shared: Supervision, number: int) -> AttemptEnd:
+    """Run one attempt in a container that moet-boot creates and removes."""
+    docker = shared.prepared.snapshot.docker
     if docker is None or not docker.present:
         raise MoetBootError("no Docker engine answered", fix="start it, or use --runtime process")
-    server = ContainerServer(plan, docker, LogFile(folder / f"server-{number}.log"))
-
-    def start_guard() -> RunningGuard:
-        floors = floors_of(prepared.profile.guard)
-        return start_real_guard(floors, folder, number, leashed=False, observe_only=shared.options.observe_only)
-
-    return BootAttempt(
-        plan=plan,
-        deadlines={phase: d.seconds for phase, d in prepared.profile.deadlines.items()},
-        hands=Hands(
-            server=server,
-            start_guard=start_guard,
-            prober=shared.prober,
-            clock=RealClock(),
-            journal=journal,
-            listener=shared.listener,
-            signals=shared.signals,
-        ),
-        timing=shared.options.timing,
-        stop_when_ready=shared.options.stop_when_ready,
-    ).run()
+    server = ContainerServer(
+        shared.prepared.plan,
+        docker,
+        LogFile(shared.log_path(number)),
+        clock=ImpatientClock(lambda: shared.signals.waiting),
+    )
+    return run_attempt(shared, server, number, leashed=False)

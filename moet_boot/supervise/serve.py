@@ -1,7 +1,6 @@
 """`serve` from a request to an exit code: own server? preflight, lock, receipt, attempts."""
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,8 +18,10 @@ from moet_boot.supervise.breaker import Breaker
 from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.memory_now import MachineMemory
 from moet_boot.supervise.occupied import hold_port, own_server
+from moet_boot.supervise.one_attempt import Supervision
 from moet_boot.supervise.opening import open_receipt
 from moet_boot.supervise.prober import HttpProber
+from moet_boot.supervise.real_clock import RealClock
 from moet_boot.supervise.reporting import Reporting
 from moet_boot.supervise.session import SIGNAL_EXITS, Ending, Session
 from moet_boot.supervise.signals import Interrupted, SignalQueue
@@ -56,19 +57,8 @@ class View(Protocol):
         """The receipt of the boot lies here."""
 
 
-@dataclass(frozen=True)
-class Supervision:
-    """What all attempts of one session share."""
-
-    options: ServeOptions
-    listener: Listener
-    signals: SignalQueue
-    prober: HttpProber
-    memory: MachineMemory
-
-
-Attempter = Callable[[Prepared, Path, int, Journal, Supervision], AttemptEnd]
-"""Runs one attempt: what is prepared, the receipt's folder, the attempt's number, the journal, what is shared."""
+Attempter = Callable[[Supervision, int], AttemptEnd]
+"""Runs one attempt, given what all share and its number, 1 for the first."""
 
 
 @dataclass
@@ -124,9 +114,19 @@ class Serving:
             return refused
         reporting = Reporting(prepared, asked, receipt_id, self.options.endpoints_port)
         try:
-            listener = reporting.together_with(self.view.listener)
-            shared = Supervision(self.options, listener, self.signals, prober, memory)
-            return self._session(prepared, folder, journal, shared).run()
+            shared = Supervision(
+                prepared=prepared,
+                folder=folder,
+                journal=journal,
+                listener=reporting.together_with(self.view.listener),
+                signals=self.signals,
+                prober=prober,
+                memory=memory,
+                timing=self.options.timing,
+                stop_when_ready=self.options.stop_when_ready,
+                observe_only=self.options.observe_only,
+            )
+            return self._session(shared).run()
         finally:
             reporting.close()
 
@@ -137,39 +137,28 @@ class Serving:
         reasons = "; ".join(f"{f.id}: {f.measured}" for f in prepared.verdict.refusals)
         return Ending("refused", code, reasons or "warnings, and --fail-on-warn")
 
-    def _session(self, prepared: Prepared, folder: Path, journal: Journal, shared: Supervision) -> Session:
+    def _session(self, shared: Supervision) -> Session:
         numbers = count(1)
+        prepared = shared.prepared
         attempter = self.attempters[prepared.plan.runtime]
         return Session(
-            attempt=lambda: attempter(prepared, folder, next(numbers), journal, shared),
+            attempt=lambda: attempter(shared, next(numbers)),
             preflight=self._refusal_now,
             policy=prepared.profile.restart,
             breaker=Breaker(state_dir() / "breakers", prepared.plan.digest),
-            journal=journal,
+            journal=shared.journal,
             memory=shared.memory,
             clock=RealClock(),
             listener=shared.listener,
             signals=self.signals,
             needed_bytes=prepared.forecast.host_required_bytes,
-            settle_s=self.options.timing.settle_s,
+            settle_s=shared.timing.settle_s,
         )
 
     def _refusal_now(self) -> str | None:
         """The reason of a refusal by a fresh preflight, or None."""
         refusals = prepare(self.request, env=self.env).verdict.refusals
         return "; ".join(f"{f.id}: {f.measured}" for f in refusals) or None
-
-
-class RealClock:
-    """The real time."""
-
-    def now(self) -> float:
-        """Seconds of the monotonic clock."""
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        time.sleep(seconds)
 
 
 def _api_key(plan: LaunchPlan, env: Mapping[str, str]) -> str | None:

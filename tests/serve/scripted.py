@@ -108,11 +108,11 @@ class Serve:
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str, port: int | None = None, **knobs: object) -> Iterator[Serve]:
+def serving(folder: Path, *arguments: str, port: int | None = None, **knobs: Any) -> Iterator[Serve]:
     """A serve of the scripted engine; it is killed at the end of the test, with everything below it."""
     profile_options = {k: knobs.pop(k) for k in ("deadline_s", "budget", "floors") if k in knobs}
     chosen = port or scripted.free_port()
-    profile = write_profile(folder, chosen, **profile_options)  # type: ignore[arg-type]
+    profile = write_profile(folder, chosen, **profile_options)
     with running(Serve(folder, str(profile), chosen, arguments, scripted.environment(**knobs))) as run:
         yield run
 

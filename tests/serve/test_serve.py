@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import psutil
@@ -66,6 +67,17 @@ def test_a_signal_in_the_boot_ends_cleanly_although_the_engine_swallows_a_term(t
     assert last_receipt().exit_code == 143
 
 
+def test_a_second_signal_ends_the_grace_of_a_stop(tmp_path: Path) -> None:
+    with serving(tmp_path, "--grace", "600", ignore_term=True) as run:
+        run.wait_for("ready")
+        pids = run.engine_pids()
+        run.process.send_signal(signal.SIGTERM)
+        run.wait_for("note")
+        code, _ = run.stop(signal.SIGINT)
+    assert code == 143
+    assert gone(pids)
+
+
 @pytest.mark.parametrize(
     ("knobs", "kind", "says"),
     [
@@ -77,7 +89,7 @@ def test_a_signal_in_the_boot_ends_cleanly_although_the_engine_swallows_a_term(t
     ids=["bad flag", "damaged shard", "crash", "exit code"],
 )
 def test_a_boot_that_fails_is_7_with_its_class_and_a_remedy(
-    tmp_path: Path, knobs: dict[str, object], kind: str, says: str
+    tmp_path: Path, knobs: dict[str, Any], kind: str, says: str
 ) -> None:
     with serving(tmp_path, **knobs) as run:
         code, document = run.end()
@@ -99,7 +111,7 @@ def test_health_without_tokens_is_a_hang(tmp_path: Path, knob: str) -> None:
 
 
 def test_a_hang_is_ended_at_the_deadline_of_its_phase_and_names_it(tmp_path: Path) -> None:
-    with serving(tmp_path, deadline_s=2, hang_in="kv_cache", ignore_term=True) as run:
+    with serving(tmp_path, "--grace", "1", deadline_s=2, hang_in="kv_cache", ignore_term=True) as run:
         run.wait_for("phase", phase="kv_cache")
         pids = run.engine_pids()
         code, document = run.end(60)
