@@ -52,13 +52,17 @@ def root(
 ) -> None:
     """Safe, explainable boots of vLLM-Moet on one small machine.
 
-    Start here:
+    Is this machine ready, and if not, why?
 
-      moet-boot preflight --profile spark        is this machine ready, and if not, why
+      moet-boot preflight --profile spark
 
-      moet-boot serve --profile spark            preflight, launch, supervise
+    Preflight, launch, supervise:
 
-      moet-boot preflight --profile spark --dry-run   the verdict in CI, without a GPU
+      moet-boot serve --profile spark
+
+    The verdict in CI, without a GPU:
+
+      moet-boot preflight --profile spark --dry-run
     """
     del version
 

@@ -1,0 +1,125 @@
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from moet_boot import __version__
+from moet_boot.cli import main as cli
+from moet_boot.cli.main import COMMANDS, run
+from moet_boot.errors import ArtefactMissingError, MoetBootError
+from moet_boot.exits import MEANING, Exit
+
+
+def test_every_exit_code_has_a_meaning_that_the_help_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(MEANING) == set(Exit)
+    assert run(["--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for code in Exit:
+        assert f"{code.value} " in shown
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"moet-boot {__version__}\n"
+
+
+@pytest.mark.parametrize("argv", [["nope"], ["status", "--nope"], ["receipts", "nope"], ["status", "--port", "x"]])
+def test_wrong_usage_is_one_line_and_exit_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert "Traceback" not in captured.err
+
+
+def raising(error: BaseException) -> object:
+    def command(*_args: object, **_kwargs: object) -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (MoetBootError("x"), 1),
+        (ArtefactMissingError("x", fix="y"), 6),
+        (MoetBootError("x", code=Exit.BUSY), 10),
+        (KeyboardInterrupt(), 130),
+    ],
+    ids=["known", "its own code", "a code given", "Ctrl-C"],
+)
+def test_known_failures_have_their_code(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "app", raising(error))
+    assert run([]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_bug_is_70_with_a_log_that_has_the_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(cli, "app", raising(ZeroDivisionError("oops")))
+    assert run(["serve", "--json"]) == 70
+    captured = capsys.readouterr()
+    assert "ZeroDivisionError: oops" in captured.err
+    document = json.loads(captured.out)
+    assert document["exit_code"] == 70
+    log = Path(document["fix"].rsplit(" ", 1)[1])
+    assert "Traceback" in log.read_text()
+    assert __version__ in log.read_text()
+
+
+def all_commands() -> list[list[str]]:
+    """Every command as its words, those of groups too."""
+    found = []
+    for name, module in COMMANDS.items():
+        below = getattr(import_module(module), "COMMANDS", None)
+        found += [[name, sub] for sub in below] if below else [[name]]
+    return found
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_every_command_has_help_with_an_example(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    usage, _, rest = shown.partition("[OPTIONS]")
+    assert usage
+    assert f"moet-boot {' '.join(words)}" in rest
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_every_command_speaks_json(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--help"]) == 0
+    assert "--json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "heavy"),
+    [
+        (["--version"], ["pydantic", "docker", "numpy", "httpx2", "pynvml", "prometheus_client"]),
+        (["status", "--help"], ["docker", "numpy", "httpx2", "pynvml", "prometheus_client"]),
+        (["profiles", "list", "--help"], ["docker", "numpy", "httpx2", "prometheus_client"]),
+    ],
+    ids=["version", "status", "profiles"],
+)
+def test_startup_imports_only_what_the_command_needs(argv: list[str], heavy: list[str]) -> None:
+    program = f"import sys; from moet_boot.cli.main import run; run({argv!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(heavy) & set(done.stderr.split()) == set()
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    piped = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m moet_boot --help | true; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in piped.stderr

@@ -1,0 +1,87 @@
+import io
+import json
+
+import pytest
+
+from moet_boot.cli.output import Output
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def output(*, json_mode: bool = False, terminal: bool = False) -> tuple[Output, io.StringIO, io.StringIO]:
+    out, err = (Terminal(), Terminal()) if terminal else (io.StringIO(), io.StringIO())
+    return Output(json_mode=json_mode, stdout=out, stderr=err), out, err
+
+
+def test_people_get_data_on_stdout_and_talk_on_stderr() -> None:
+    to, out, err = output()
+    to.data("result")
+    to.say("talk")
+    to.document("thing", {"a": 1})
+    to.event("step", {"b": 2})
+    assert (out.getvalue(), err.getvalue()) == ("result\n", "talk\n")
+
+
+def test_machines_get_one_document_on_stdout_with_its_schema_first() -> None:
+    to, out, err = output(json_mode=True)
+    to.data("result")
+    to.event("step", {"b": 2})
+    to.document("thing", {"a": 1})
+    assert list(json.loads(out.getvalue()).items()) == [("schema", "moet-boot/thing/v1"), ("a", 1)]
+    assert json.loads(err.getvalue()) == {"schema": "moet-boot/step/v1", "b": 2}
+
+
+def test_an_error_is_one_line_and_its_remedy_and_in_json_a_document() -> None:
+    to, out, err = output()
+    to.error("the plane file is short", "fetch it again", 5)
+    assert err.getvalue() == "error: the plane file is short\n  fix: fetch it again\n"
+    assert out.getvalue() == ""
+    to, out, _ = output(json_mode=True)
+    to.error("the plane file is short", "", 5)
+    assert json.loads(out.getvalue()) == {
+        "schema": "moet-boot/error/v1",
+        "error": "the plane file is short",
+        "fix": "",
+        "exit_code": 5,
+    }
+
+
+def test_long_talk_is_never_wrapped() -> None:
+    to, _, err = output()
+    to.say("word " * 100)
+    assert err.getvalue().count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "terminal", "coloured"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False, False),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+    ],
+    ids=["terminal", "pipe", "no colour", "forced", "both on a pipe", "both on a terminal"],
+)
+def test_colour(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], terminal: bool, coloured: bool) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    to, _, err = output(terminal=terminal)
+    to.say("red", style="red")
+    assert ("\x1b[31m" in err.getvalue()) is coloured
+
+
+@pytest.mark.parametrize("text", ["[bold]x[/bold]", ":smile:", "a [link=x]b"])
+def test_markup_in_data_is_printed_as_it_is(text: str) -> None:
+    to, out, _ = output()
+    to.data(text)
+    assert out.getvalue() == text + "\n"
