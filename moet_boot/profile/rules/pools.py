@@ -54,13 +54,25 @@ def base_floor(facts: Facts) -> Outcome | None:
     pools = facts.pools()
     if pools is None or pools.base_slots is None:
         return None
-    findings = [*check_pools(pools, facts.server), *check_base_minimum(pools.base_slots, DS4_FLASH.n_experts)]
-    for rule in (PoolRule.BASE_MINIMUM, PoolRule.BASE_FLOOR, PoolRule.TIGHT):
+    findings = check_pools(pools, facts.server)
+    for rule in (PoolRule.BASE_FLOOR, PoolRule.TIGHT):
         found = _of(findings, rule)
         if found is not None:
             why = "every decode step waits for experts that the last one evicted"
             return Outcome(_level(found), f"{pools.base_slots} slots", found.message, why, found.fix)
     return Outcome("pass", f"{pools.base_slots} slots", "the working set of a step")
+
+
+def base_minimum(facts: Facts) -> Outcome | None:
+    """The base pool must hold two layers of experts, whatever the sequences (g.2)."""
+    pools = facts.pools()
+    if pools is None or pools.base_slots is None:
+        return None
+    measured, required = f"{pools.base_slots} slots", f"{2 * DS4_FLASH.n_experts} slots, two layers of experts"
+    found = check_base_minimum(pools.base_slots, DS4_FLASH.n_experts)
+    if not found:
+        return Outcome("pass", measured, required)
+    return Outcome(_level(found[0]), measured, required, "the server's own assertion ends the boot", found[0].fix)
 
 
 def prefill(facts: Facts) -> Outcome | None:

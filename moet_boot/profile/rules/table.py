@@ -22,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     Rule("RULE.NUM_LAYERS", "every layer is a 2-bit layer", CODE, server.num_layers),
     Rule("RULE.FIRE_FLOOR", "the FP4 pool holds what fires", CODE, pools.fire),
     Rule("RULE.POOL_FLOOR", "the base pool holds a step", CODE, pools.base_floor),
+    Rule("RULE.POOL_MINIMUM", "the base pool holds two layers", CODE, pools.base_minimum),
     Rule("RULE.PREFILL_T", "a decode step is no prefill", CODE, pools.prefill),
     Rule("RULE.GATE_TIER", "the gate has something to promote into", CODE, pools.gate_tier),
     Rule("RULE.PROMOTE_CAP", "promotions are capped where it matters", CODE, pools.promote_cap),
