@@ -6,23 +6,15 @@ from pathlib import Path
 import numpy as np
 
 from moet_boot.planes.checkpoint import Checkpoint, TensorSpan
+from moet_boot.planes.code_packer import CodePacker
 from moet_boot.planes.direct_io import AlignedBuffer, unreadable
 from moet_boot.planes.geometry import ALIGN
-from moet_boot.planes.layout import codes_of_fp4, pack_fp4, pack_quintal, pack_scales
+from moet_boot.planes.layout import pack_fp4, pack_quintal, pack_scales
 from moet_boot.planes.quantize import Bytes
 from moet_boot.planes.slot_source import BASE_SECTIONS, FP4_SECTIONS, SPLIT_SECTIONS, Origin, Sections
 from moet_boot.planes.slots import Expert, expert_shapes
 
-_MAKERS: dict[str, Callable[[Expert], Bytes]] = {
-    "codes13": lambda expert: codes_of_fp4(pack_fp4(expert.w13)),
-    "sc13": lambda expert: pack_scales(expert.w13_scale),
-    "codes2": lambda expert: codes_of_fp4(pack_fp4(expert.w2)),
-    "sc2": lambda expert: pack_scales(expert.w2_scale),
-    "fp13": lambda expert: pack_fp4(expert.w13),
-    "fp2": lambda expert: pack_fp4(expert.w2),
-    "q13": lambda expert: pack_quintal(expert.w13),
-    "q2": lambda expert: pack_quintal(expert.w2),
-}
+Maker = Callable[[Expert], Bytes]
 
 
 class CheckpointSource:
@@ -39,6 +31,7 @@ class CheckpointSource:
         self.layers = tuple(range(self.geometry.n_layers))
         self.sections: tuple[str, ...] = (*BASE_SECTIONS, *FP4_SECTIONS, *SPLIT_SECTIONS)
         self.origin = Origin(index_sha256=self._checkpoint.index_sha256)
+        self._makers = _makers(CodePacker(max(self.geometry.hidden, self.geometry.inter)))
         self._shapes = expert_shapes(self.geometry.hidden, self.geometry.inter)
         self._buffers = {
             name: AlignedBuffer(rows * columns + 2 * ALIGN) for name, (rows, columns) in self._shapes.items()
@@ -48,7 +41,7 @@ class CheckpointSource:
         """See SlotSource."""
         whole = self._expert(layer * self.geometry.n_experts + expert)
         mine = whole.for_rank(self.rank, self.geometry) if self.world > 1 else whole
-        return {name: _MAKERS[name](mine).data for name in wanted}
+        return {name: self._makers[name](mine).data for name in wanted}
 
     def close(self) -> None:
         """See SlotSource."""
@@ -64,3 +57,23 @@ class CheckpointSource:
         except OSError as error:
             raise unreadable(span.shard.path, error) from error
         return np.frombuffer(data, dtype=np.uint8).reshape(self._shapes[name])
+
+
+def _makers(packer: CodePacker) -> dict[str, Maker]:
+    """How each section comes out of an expert."""
+
+    def codes(w_packed: Bytes) -> Bytes:
+        plane = np.empty(w_packed.size // 2, dtype=np.uint8)
+        packer.pack(w_packed, plane)
+        return plane
+
+    return {
+        "codes13": lambda expert: codes(expert.w13),
+        "sc13": lambda expert: pack_scales(expert.w13_scale),
+        "codes2": lambda expert: codes(expert.w2),
+        "sc2": lambda expert: pack_scales(expert.w2_scale),
+        "fp13": lambda expert: pack_fp4(expert.w13),
+        "fp2": lambda expert: pack_fp4(expert.w2),
+        "q13": lambda expert: pack_quintal(expert.w13),
+        "q2": lambda expert: pack_quintal(expert.w2),
+    }
