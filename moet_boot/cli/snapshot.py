@@ -1,11 +1,13 @@
 """`moet-boot snapshot`: record this machine as a JSON document."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moet_boot.cli.output import Output
+from moet_boot.errors import UsageError
 
 if TYPE_CHECKING:
     from moet_boot.machine.request import SnapshotRequest
@@ -20,6 +22,9 @@ def snapshot(
         str | None, typer.Option("--profile", help="Also record the artefacts, image and program of this profile.")
     ] = None,
     variant: Annotated[str | None, typer.Option("--variant", help="Variant of the profile.")] = None,
+    path: Annotated[
+        list[str] | None, typer.Option("--path", help="NAME=PATH: where an artefact lies; repeatable.")
+    ] = None,
     json_mode: Annotated[bool, typer.Option("--json", help="Print the document on stdout, also with -o.")] = False,
 ) -> int:
     """Record this machine: memory, pressure, GPUs, containers, disks, ports. Reads only.
@@ -33,6 +38,8 @@ def snapshot(
 
       moet-boot snapshot --profile spark -o machine.json      with the profile's artefacts
 
+      moet-boot snapshot --profile spark --path checkpoint=/data/model -o machine.json
+
       moet-boot preflight --profile spark --snapshot machine.json
     """
     from moet_boot.machine.anonymous import anonymous
@@ -40,7 +47,7 @@ def snapshot(
     from moet_boot.machine.save import as_json, save_snapshot
 
     output = Output(json_mode=json_mode)
-    recorded = anonymous(record(_request(profile, variant)))
+    recorded = anonymous(record(_request(profile, variant, path or [])))
     if out is None or json_mode:
         output.raw(as_json(recorded))
     if out is not None:
@@ -51,12 +58,16 @@ def snapshot(
     return 0
 
 
-def _request(profile: str | None, variant: str | None) -> "SnapshotRequest | None":
+def _request(profile: str | None, variant: str | None, paths: list[str]) -> "SnapshotRequest | None":
     if profile is None:
+        if variant is not None or paths:
+            raise UsageError("--variant and --path belong to a profile", fix="add --profile NAME")
         return None
     from moet_boot.launch.plan import build_plan
     from moet_boot.machine.request import request_for
-    from moet_boot.profile.load import load_profile
+    from moet_boot.preflight.request import read_request
+    from moet_boot.profile.resolve import resolve_profile
 
-    loaded = load_profile(profile, variant)
-    return request_for(loaded, build_plan(loaded))
+    asked = read_request(profile, variant=variant, paths=paths)
+    resolved = resolve_profile(asked.profile, asked.variant, asked.sets, env=os.environ)
+    return request_for(resolved, build_plan(resolved, paths=asked.paths))

@@ -56,7 +56,7 @@ def engine_client(timeout_s: float) -> Iterator[Any]:
         client = docker.from_env(timeout=timeout_s, environment={**os.environ, "DOCKER_HOST": address})
         yield client
     except (DockerException, OSError) as failure:
-        raise UnreadError(f"the container engine answered: {failure!s:.200}") from None
+        raise UnreadError(f"the container engine cannot be used: {failure!s:.200}") from None
     finally:
         if client is not None:
             client.close()

@@ -89,7 +89,7 @@ def test_an_engine_in_trouble_is_an_answer(tmp_path: Path) -> None:
     with engine(tmp_path, {"/info": {"message": "disk full"}}, status=500):
         docker = read_docker(Tree(tmp_path), None, None, 1.0)
     assert docker.present is False
-    assert "the container engine answered" in (docker.error or "")
+    assert "the container engine cannot be used" in (docker.error or "")
 
 
 def toolkit(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:

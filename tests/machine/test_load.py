@@ -217,9 +217,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-NO_FIXTURE_CHECK = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120, deadline=None
-)
+NO_FIXTURE_CHECK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 
 
 @NO_FIXTURE_CHECK

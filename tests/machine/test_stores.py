@@ -97,8 +97,8 @@ def test_a_pool_pack_that_is_cut_short_is_a_problem_that_the_server_does_not_see
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-@pytest.mark.parametrize("server", ServerVersion)
-def test_the_golden_cases(tmp_path: Path, case: dict[str, Any], server: ServerVersion) -> None:
+def test_the_golden_cases(tmp_path: Path, case: dict[str, Any]) -> None:
+    server = ServerVersion.V1  # the one that takes what it should not
     tree = make_tree(tmp_path / "tree", server)
     for operation in case["ops"]:
         apply(tree, operation)
