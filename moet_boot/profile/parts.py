@@ -4,7 +4,7 @@ import math
 import re
 
 from moet_boot.profile.assignment import Assignment, lay_over
-from moet_boot.profile.model import Chosen, Profile, Sampling, SettingValue
+from moet_boot.profile.model import Chosen, Profile, Setting, SettingValue
 from moet_boot.profile.nearest import did_you_mean
 
 PATH_PREFIX = "path."
@@ -104,7 +104,8 @@ def _set_sampling(profile: Profile, given: Assignment) -> Profile:
         raise given.refuse("expected a number, or nothing", "such as sampling.min_p=0.05") from None
     if value is not None and not math.isfinite(value):
         raise given.refuse("expected a number, or nothing", "such as sampling.min_p=0.05")
-    changed = Sampling(**lay_over(old, value, given).model_dump(), banned=old.banned)
+    laid = lay_over(old, value, given)
+    changed = old.model_copy(update={field: getattr(laid, field) for field in Setting.model_fields})
     return profile.model_copy(update={"sampling": {**profile.sampling, name: changed}})
 
 

@@ -105,6 +105,12 @@ def test_advice_to_clients() -> None:
     assert profile.sampling["temperature"].banned == shipped("rtx6000-a").sampling["temperature"].banned
 
 
+def test_advice_may_be_set_twice() -> None:
+    profile = with_sets("rtx6000-a", "sampling.min_p=", "sampling.min_p=", "sampling.min_p=0.02")
+    min_p = profile.sampling["min_p"]
+    assert (min_p.value, min_p.overrides) == (0.02, ("flag=absent", "flag=absent", "profile=0.05"))
+
+
 @pytest.mark.parametrize("setting", ["sampling.min_p=low", "sampling.min_p=nan", "sampling.zz=1", "sampling.=1"])
 def test_advice_that_is_none(setting: str) -> None:
     with pytest.raises(UsageError) as caught:
