@@ -132,7 +132,9 @@ def _settings_miss(facts: SkipFacts, near: Neighbour) -> Miss:
     if near.zero_mode != settings.zero_mode:
         return Miss(Cause.OTHER_WRITER, f"its zero mode is {near.zero_mode}, here it is {settings.zero_mode}")
     want = facts.main_layers + 1
-    return Miss(Cause.OTHER_MODEL, f"its rows are for n_layers {near.n_layers}, this boot needs {want}")
+    if not near.is_cache and near.n_layers != want:
+        return Miss(Cause.OTHER_MODEL, f"its rows are for n_layers {near.n_layers}, this boot needs {want}")
+    return Miss(Cause.OTHER_MODEL, "its experts have another number or size, or another quantizer made it")
 
 
 def _ckpt_miss(facts: SkipFacts, found: object) -> Miss:

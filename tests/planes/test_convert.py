@@ -331,6 +331,19 @@ def test_a_disk_that_fails_leaves_nothing(
     assert outcome == "finished" or step < 4
 
 
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("step", [0, 2, 7])
+def test_a_source_that_cannot_be_read_leaves_nothing(
+    source: str, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "preadv", failing(os.preadv, errno.EIO, step))
+        with pytest.raises(ArtefactDamagedError, match="Input/output error") as failure:
+            convert(SOURCES[source], "pack-v1", tmp_path / "out", fp4=Fp4.NONE, **IDENTITY["v1"])
+    assert failure.value.fix
+    assert list(tmp_path.iterdir()) == []
+
+
 def trusted(to: str, out: Path) -> Path | None:
     """What a server (or reader) would take for whole, None when there is nothing."""
     name = {"pack-v1": "base.rank0of1.json", "cache-v1": "tp1-rank0/meta.json", "moet2pf": ""}[to]
