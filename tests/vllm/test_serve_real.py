@@ -21,12 +21,22 @@ from tests.serve.scripted import Serve, gone, last_receipt, running, wait_until
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(420)]
 
 BOOT_S = 240.0
+ONCE = """
+schema = "moet-boot/profile/v1"
+extends = "demo"
+name = "once"
+[restart]
+budget = 0
+"""
 Start = Callable[..., AbstractContextManager[Serve]]
 
 
 @pytest.fixture
 def start(tmp_path: Path, engine: Path, model: Path) -> Start:
-    """Starts `serve --profile demo` on a port of its own."""
+    """Starts `serve` with the demo, without restarts, on a port of its own."""
+
+    profile = tmp_path / "once.toml"
+    profile.write_text(ONCE, encoding="utf-8")
 
     @contextmanager
     def started(
@@ -36,7 +46,7 @@ def start(tmp_path: Path, engine: Path, model: Path) -> Start:
         options = ["--engine", str(engine), "--path", f"checkpoint={checkpoint}", "--set", f"port={chosen}"]
         options += [word for key in sets for word in ("--set", key)]
         env = {"VLLM_CACHE_ROOT": str(tmp_path / "cache")} if not (engine.parents[2] / "cache").exists() else {}
-        with running(Serve(tmp_path, "demo", chosen, [*options, *arguments], env)) as run:
+        with running(Serve(tmp_path, str(profile), chosen, [*options, *arguments], env)) as run:
             yield run
 
     return started
