@@ -1,5 +1,6 @@
 """What the container engine says: itself, the image, the containers. Reads only."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from moet_boot.machine.engine_answers import (
 )
 from moet_boot.machine.engine_socket import engine_client
 from moet_boot.machine.facts.containers import Docker, DockerImage, ExitedContainer
+from moet_boot.machine.supervisor_mark import is_gone
 from moet_boot.machine.tree import Tree, UnreadError
 
 MAX_INSPECTED = 8
@@ -37,12 +39,13 @@ def read_docker(tree: Tree, image: str | None, container: str | None, timeout_s:
 def _ask(client: Any, tree: Tree, image: str | None, container: str | None) -> Docker:
     version, info, listed = client.version(), client.info(), client.api.containers(all=True)
     recent = [row for row in listed if _JUST_NOW.search(row.get("Status") or "")][:MAX_INSPECTED]
-    containers = [describe_container(row) for row in listed]
+    containers = [describe_container(row, is_gone) for row in listed]
     exists = any(existing.name == container for existing in containers)
     engine = describe_engine(version, info)
     return engine.model_copy(
         update={
             "cdi_devices": engine.cdi_devices or read_cdi(tree),
+            "direct_kill": engine.rootless or os.geteuid() == 0,
             "toolkit_version": toolkit_version(),
             "image": _image(client, image) if image else None,
             "run": describe_run(client.api.inspect_container(container)) if exists else None,

@@ -1,12 +1,13 @@
 """What a container engine's answers mean, in the snapshot's words. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from moet_boot.machine.cdi import without_unique
-from moet_boot.machine.container_labels import is_ours
+from moet_boot.machine.container_labels import SUPERVISOR_LABEL, is_ours
+from moet_boot.machine.container_members import ID_DIGITS
 from moet_boot.machine.facts.containers import Container, Docker, DockerImage, DockerRun, ExitedContainer
 
 RECENT_S = 900.0
@@ -47,13 +48,16 @@ def describe_image(ref: str, image: Json) -> DockerImage:
     )
 
 
-def describe_container(row: Json) -> Container:
-    """One row of the engine's list."""
-    names = row.get("Names") or [row.get("Id", "")[:12]]
+def describe_container(row: Json, is_gone: Callable[[str], bool] = lambda _mark: False) -> Container:
+    """One row of the engine's list. `is_gone` judges the mark of the moet-boot that started it."""
+    labels = row.get("Labels") or {}
+    names = row.get("Names") or [str(row.get("Id") or "")[:ID_DIGITS]]
     return Container(
         name=str(names[0]).lstrip("/"),
         state=str(row.get("State") or ""),
-        ours=is_ours(row.get("Labels") or {}),
+        id=str(row.get("Id") or "")[:ID_DIGITS] or None,
+        ours=is_ours(labels),
+        orphan=is_ours(labels) and is_gone(labels[SUPERVISOR_LABEL]),
         ports=sorted({port["PublicPort"] for port in row.get("Ports") or () if port.get("PublicPort")}),
     )
 

@@ -6,7 +6,6 @@ from ipaddress import ip_address
 
 import psutil
 
-from moet_boot.machine.facts.containers import Container
 from moet_boot.machine.facts.host import Port
 from moet_boot.machine.process_names import process_name
 from moet_boot.machine.tree import Tree
@@ -35,17 +34,6 @@ def pick_ports(listeners: Iterable[Listener], name_of: Callable[[int], str | Non
         Port(port=port, address=address, pid=pid, process=name_of(pid) if pid else None)
         for port, address, pid in sorted(unique, key=lambda found: (found[0], found[1], found[2] or 0))
     ]
-
-
-def with_containers(ports: list[Port], containers: list[Container]) -> list[Port]:
-    """The ports with the containers that publish them, also where no proxy process listens for them."""
-    publisher = {port: container.name for container in containers for port in container.ports}
-    known = [
-        port.model_copy(update={"container": publisher[port.port]}) if port.port in publisher else port
-        for port in ports
-    ]
-    silent = publisher.keys() - {port.port for port in ports}
-    return known + [Port(port=port, container=publisher[port]) for port in sorted(silent)]
 
 
 def read_ports(tree: Tree) -> list[Port]:

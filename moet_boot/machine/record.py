@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from moet_boot.errors import MoetBootError
 from moet_boot.machine.artefact_files import with_layers
 from moet_boot.machine.bounded import result_by, start_reading
-from moet_boot.machine.ports import with_containers
+from moet_boot.machine.container_members import gpus_with_containers, names_by_pid, ports_with_containers
 from moet_boot.machine.readers import Reader, readers_for
 from moet_boot.machine.request import SnapshotRequest
-from moet_boot.machine.snapshot import SCHEMA, Snapshot
+from moet_boot.machine.snapshot import SCHEMA, Container, Snapshot
 from moet_boot.machine.tree import Tree, UnreadError
 
 
@@ -24,7 +24,7 @@ def record(request: SnapshotRequest | None = None, tree: Tree | None = None) -> 
     """
     request, tree = request or SnapshotRequest(), tree or Tree()
     groups, errors = collect(readers_for(request, tree))
-    return assemble(groups, errors, request)
+    return assemble(groups, errors, request, tree)
 
 
 def collect(
@@ -45,7 +45,7 @@ def collect(
     return groups, errors
 
 
-def assemble(groups: dict[str, Any], errors: dict[str, str], request: SnapshotRequest) -> Snapshot:
+def assemble(groups: dict[str, Any], errors: dict[str, str], request: SnapshotRequest, tree: Tree) -> Snapshot:
     """One snapshot of what the readers gave; what two of them know only together is joined here."""
     facts = dict(groups)
     stores, docker = facts.pop("stores", None), facts.get("docker")
@@ -53,9 +53,17 @@ def assemble(groups: dict[str, Any], errors: dict[str, str], request: SnapshotRe
         kinds = {place.name: place.kind for place in request.places}
         found = facts["files"].values()
         facts["files"] = [with_layers(file, stores.of(kinds[file.name])) if stores else file for file in found]
-    if docker is not None and "ports_in_use" in facts:
-        facts["ports_in_use"] = with_containers(facts["ports_in_use"], docker.containers)
+    if docker is not None and docker.containers:
+        _join_containers(facts, docker.containers, tree)
     return Snapshot(schema_=SCHEMA, errors=errors, **facts)
+
+
+def _join_containers(facts: dict[str, Any], containers: list[Container], tree: Tree) -> None:
+    name_of = names_by_pid(tree, containers)
+    if "ports_in_use" in facts:
+        facts["ports_in_use"] = ports_with_containers(facts["ports_in_use"], containers, name_of)
+    if "nvml" in facts:
+        facts["nvml"] = gpus_with_containers(facts["nvml"], name_of)
 
 
 def reason(failure: BaseException) -> str:

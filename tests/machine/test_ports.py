@@ -3,9 +3,7 @@ import socket
 
 import pytest
 
-from moet_boot.machine.facts.containers import Container
-from moet_boot.machine.ports import Listener, pick_ports, reach, read_ports, with_containers
-from moet_boot.machine.snapshot import Port
+from moet_boot.machine.ports import Listener, pick_ports, reach, read_ports
 from moet_boot.machine.tree import Tree
 
 
@@ -33,20 +31,6 @@ def test_ports_in_order_each_address_once() -> None:
         (22, "::", None, None),
         (8000, "0.0.0.0", "vllm", 5),
     ]
-
-
-def test_the_container_behind_a_proxy_is_named() -> None:
-    ports = [Port(port=8001, process="docker-proxy", pid=5), Port(port=22, process="sshd")]
-    joined = with_containers(ports, [Container(name="other-vllm", state="running", ports=[8001])])
-    assert [(port.port, port.process, port.container) for port in joined] == [
-        (8001, "docker-proxy", "other-vllm"),
-        (22, "sshd", None),
-    ]
-
-
-def test_a_port_that_a_container_publishes_without_a_proxy_is_taken_too() -> None:
-    joined = with_containers([], [Container(name="other-vllm", state="running", ports=[8001, 8002])])
-    assert [(port.port, port.container) for port in joined] == [(8001, "other-vllm"), (8002, "other-vllm")]
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6], ids=["ipv4", "ipv6"])

@@ -77,7 +77,7 @@ def test_layers_of_stores_are_joined_to_their_folders() -> None:
     places = (Place("cache", ArtefactKind.PLANES_CACHE, "/c"), Place("pack", ArtefactKind.PACK_STORE, "/s"))
     files = {place.name: FileFacts(name=place.name, path=place.path, dir=True) for place in places}
     stores = StoresSummary(StoreSummary(43, 43), StoreSummary(40, 43))
-    snapshot = assemble({"files": files, "stores": stores}, {}, SnapshotRequest(places))
+    snapshot = assemble({"files": files, "stores": stores}, {}, SnapshotRequest(places), Tree())
     assert snapshot.files is not None
     assert [(file.name, file.complete) for file in snapshot.files] == [("cache", True), ("pack", False)]
 
@@ -85,14 +85,14 @@ def test_layers_of_stores_are_joined_to_their_folders() -> None:
 def test_without_a_summary_completeness_stays_open() -> None:
     places = (Place("cache", ArtefactKind.PLANES_CACHE, "/c"),)
     files = {"cache": FileFacts(name="cache", path="/c", dir=True)}
-    snapshot = assemble({"files": files}, {"stores": "why"}, SnapshotRequest(places))
+    snapshot = assemble({"files": files}, {"stores": "why"}, SnapshotRequest(places), Tree())
     assert snapshot.files is not None
     assert snapshot.files[0].complete is None
 
 
 def test_ports_are_joined_to_the_containers_that_publish_them() -> None:
     docker = Docker(present=True, containers=[Container(name="c", state="running", ports=[8001])])
-    snapshot = assemble({"docker": docker, "ports_in_use": [Port(port=8001)]}, {}, NOTHING)
+    snapshot = assemble({"docker": docker, "ports_in_use": [Port(port=8001)]}, {}, NOTHING, Tree())
     assert snapshot.ports_in_use is not None
     assert snapshot.ports_in_use[0].container == "c"
 
@@ -100,7 +100,7 @@ def test_ports_are_joined_to_the_containers_that_publish_them() -> None:
 @pytest.mark.parametrize("missing", ["docker", "ports_in_use"])
 def test_one_of_two_that_are_joined_may_be_missing(missing: str) -> None:
     groups = {"docker": Docker(present=False), "ports_in_use": [Port(port=1)]}
-    snapshot = assemble({name: group for name, group in groups.items() if name != missing}, {}, NOTHING)
+    snapshot = assemble({name: group for name, group in groups.items() if name != missing}, {}, NOTHING, Tree())
     assert getattr(snapshot, missing) is None
 
 

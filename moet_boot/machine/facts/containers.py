@@ -40,11 +40,17 @@ class ExitedContainer(Group):
 
 
 class Container(Group):
-    """A container that exists; `ours` if moet-boot's label is on it, `ports` are those it publishes."""
+    """A container that exists; `ours` if moet-boot's label is on it, `ports` are those it publishes.
+
+    `orphan`: it is ours, and the moet-boot that started it has ended.
+    """
 
     name: str
     state: str
+    id: str | None = None
+    """The first 12 digits, by which processes and containers find each other."""
     ours: bool = False
+    orphan: bool = False
     ports: list[int] = Field(default_factory=list)
 
 
@@ -56,6 +62,8 @@ class Docker(Group):
     engine: str | None = None
     """docker or podman."""
     rootless: bool = False
+    direct_kill: bool | None = None
+    """Whether this user may signal the processes of containers, so that the guard needs no engine to end them."""
     cgroup_driver: str | None = None
     runtimes: list[str] = Field(default_factory=list)
     toolkit_version: str | None = None

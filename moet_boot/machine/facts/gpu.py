@@ -24,6 +24,8 @@ class GpuProcess(Group):
     name: str = ""
     used: Count | None = None
     alive: bool = True
+    container: str | None = None
+    """The container that it runs in, by name."""
     kind: str | None = None
     """`compute` or `graphics` where NVML says so."""
 
