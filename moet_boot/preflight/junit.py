@@ -16,13 +16,21 @@ def write_junit(verdict: Verdict, name: str, duration_s: float, path: Path) -> N
     """
     text = junit_report(verdict, name, duration_s)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        _replace(path, text)
     except OSError as error:
         raise UsageError(f"--junit {path}: {error.strerror}", fix="name a file in a folder you may write") from None
+
+
+def _replace(path: Path, text: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def junit_report(verdict: Verdict, name: str, duration_s: float) -> bytes:
