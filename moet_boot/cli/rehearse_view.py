@@ -23,6 +23,7 @@ def rehearsal_document(result: Rehearsal, profile: str) -> dict[str, Any]:
         "lowest_bytes": fall.lowest,
         "undershoot_bytes": fall.undershoot,
         "fall_bytes_per_s": round(fall.rate),
+        "taken_after_decision_bytes": None if result.reaction is None else result.reaction.taken,
         "decision_to_fall_over_s": None if result.reaction is None else round(result.reaction.over_s, 4),
         "decision_to_dead_s": None if result.reaction is None else round(result.reaction.dead_s, 4),
         "crossing_to_dead_s": round(fall.late_s, 4),
@@ -50,7 +51,7 @@ def rehearsal_view(result: Rehearsal) -> list[RenderableType]:
         ("floor of this rehearsal", format_bytes(limit.floor)),
         ("it fell by", f"{format_bytes(fall.rate)} a second"),
         ("lowest", f"{format_bytes(fall.lowest)}, {format_bytes(fall.undershoot)} below the floor"),
-        ("from the decision", _reaction(result)),
+        ("after the decision", _reaction(result)),
         ("guard", result.protection),
     ]
     for name, value in rows:
@@ -61,9 +62,8 @@ def rehearsal_view(result: Rehearsal) -> list[RenderableType]:
 def _reaction(result: Rehearsal) -> str:
     if result.reaction is None:
         return "-"
-    return (
-        f"{result.reaction.over_s * 1000:.0f} ms to the end of the fall, {result.reaction.dead_s * 1000:.0f} ms to dead"
-    )
+    taken, over_ms = format_bytes(result.reaction.taken), result.reaction.over_s * 1000
+    return f"{taken} more taken ({over_ms:.0f} ms of the fall), dead after {result.reaction.dead_s * 1000:.0f} ms"
 
 
 def _sentence(result: Rehearsal) -> Text:

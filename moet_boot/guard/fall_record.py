@@ -8,11 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from moet_boot.guard.sampler import Sampler
-from moet_boot.units import MIB
 
 PAUSE_S = 0.0003
 """Between two looks of the observer: finer than anything that is measured, and it leaves the processor alone."""
-NOISE = 16 * MIB
 
 
 @dataclass(frozen=True)
@@ -20,8 +18,7 @@ class FallRecord:
     """One fall. Bytes, bytes a second, seconds of the monotonic clock.
 
     `late_s`: from the moment at which the floor was crossed to the death. A fall that ended above the floor has not
-    crossed it; then the moment counts at which it would have, at the rate that it had. `bottom_s`: when the fall was
-    over, up to what other processes take and give meanwhile.
+    crossed it; then the moment counts at which it would have, at the rate that it had.
     """
 
     killed: bool
@@ -30,7 +27,6 @@ class FallRecord:
     crossed: bool
     late_s: float
     rate: float
-    bottom_s: float
     dead_s: float
 
 
@@ -59,13 +55,13 @@ def observe(eyes: Sampler, pid: int, floor: int, *, go: Callable[[], None], stat
 def judge(curve: Sequence[tuple[float, int]], dead_s: float, floor: int, *, killed: bool) -> FallRecord:
     """The figures of a curve of (seconds, bytes)."""
     lowest = min(size for _, size in curve)
-    bottom_s = next(t for t, size in curve if size <= lowest + NOISE)
+    bottom_s = next(t for t, size in curve if size == lowest)
     rate = _rate(curve, lowest, bottom_s)
     crossing_s = next((t for t, size in curve if size < floor), None)
     crossed = crossing_s is not None
     if crossing_s is None:
         crossing_s = bottom_s + (lowest - floor) / max(rate, 1.0)
-    return FallRecord(killed, lowest, max(0, floor - lowest), crossed, dead_s - crossing_s, rate, bottom_s, dead_s)
+    return FallRecord(killed, lowest, max(0, floor - lowest), crossed, dead_s - crossing_s, rate, dead_s)
 
 
 def _rate(curve: Sequence[tuple[float, int]], lowest: int, bottom_s: float) -> float:

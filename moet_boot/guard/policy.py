@@ -111,13 +111,14 @@ def _hard_floor(view: _View) -> Decision | None:
 
 
 def stopping_distance(rate: float, look_s: float, floors: Floors) -> float:
-    """Bytes that a fall of `rate` bytes a second still takes before a kill has ended it.
+    """Bytes that a fall of `rate` bytes a second still takes before a kill can end it.
 
-    That is: until the next look, and while the kill runs. A fall slower than the profile's projection rate counts
-    for one look at rest at most, so that a gap in slow samples is no reason to kill.
+    That is: until the next look, or until a kill that starts now is over, whichever takes longer. A fall slower than
+    the profile's projection rate counts for one look at rest at most, so that a gap in slow samples is no reason to
+    kill.
     """
     longest_look = floors.projection_seconds if rate >= floors.projection_rate else REST_LOOK_S
-    horizon = min(look_s, longest_look) + KILL_S + rate * KILL_S_PER_RATE
+    horizon = max(min(look_s, longest_look), KILL_S + rate * KILL_S_PER_RATE)
     return rate * min(horizon, floors.projection_seconds)
 
 

@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,8 +57,9 @@ class Worst:
 
 @dataclass(frozen=True)
 class Reaction:
-    """From the guard's decision until the fall was over, and until the process was dead. Seconds."""
+    """What came after the guard's decision: bytes still taken, that in seconds of the fall, seconds until dead."""
 
+    taken: int
     over_s: float
     dead_s: float
 
@@ -154,9 +155,16 @@ def _fall(handle: GuardHandle, eyes: Sampler, limit: Limit, floors: Floors, *, u
     act = next((event for event in handle.poll_events() if event.action == "kill"), None)
     reaction = worst = None
     if act is not None and fall.killed:
-        reaction = Reaction(max(0.0, fall.bottom_s - act.at_s), fall.dead_s - act.at_s)
+        reaction = reaction_of(act.at_s, handle.samples(), fall)
         worst = worst_fall(floors, reaction.over_s, danger=FREEZE if unified else 0)
     return Rehearsal(limit, fall, act.reason if act else "", reaction, worst, unified, handle.protection)
+
+
+def reaction_of(decided_s: float, samples: Sequence[Sample], fall: FallRecord) -> Reaction:
+    """How much further memory fell after a decision. `samples` are the guard's, on the same clock as `fall`."""
+    seen = next((s.available for s in reversed(samples) if s.t_s <= decided_s and s.available is not None), fall.lowest)
+    taken = max(0, seen - fall.lowest)
+    return Reaction(taken, taken / fall.rate if fall.rate > 0 else 0.0, fall.dead_s - decided_s)
 
 
 def worst_fall(floors: Floors, over_s: float, *, danger: int) -> Worst:

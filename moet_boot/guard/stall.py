@@ -107,11 +107,9 @@ def _frozen(stall: Stall, sample: Sample, context: Context, floors: Floors) -> s
     growth = stall.swap_growth(sample)
     if stall.flat_since is None or growth <= floors.stall_swap_growth:
         return None
-    if context.progress_s is not None and context.progress_s >= stall.flat_since:
-        return None
     moving = sample.swap_used is not None and sample.swap_used - stall.flat_swap >= SWAP_MOVES
     confirmed = moving or (sample.psi_full_avg10 or 0.0) >= SOME_PRESSURE
-    lasted = sample.t_s - stall.flat_since
+    lasted = sample.t_s - max(stall.flat_since, context.progress_s or stall.flat_since)
     if lasted < (floors.stall_seconds if confirmed else QUIET_STALL_S):
         return None
     return (

@@ -1,7 +1,6 @@
 """Recorded samples: traces in JSON and the guard's own spools, read with errors that name the sample."""
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from moet_boot.units import from_gib
 
 _MAX_BYTES = 64 << 20
 _MAX_GIB = float(1 << 20)
+_MAX_S = 1e12
 _WORDS = (
     ("load", Phase.LOADING_WEIGHTS),
     ("plane", Phase.PLANES),
@@ -81,7 +81,7 @@ def _ordered(points: list[TracePoint], path: Path) -> list[TracePoint]:
 def _point(item: Any, where: str) -> TracePoint:
     if not isinstance(item, dict):
         raise UsageError(f"{where} is {item!r:.60}, expected an object", fix='such as {"t_s": 0, ...}')
-    t_s = _number(item, "t_s", where, low=-math.inf)
+    t_s = _number(item, "t_s", where, low=-_MAX_S, high=_MAX_S)
     if t_s is None:
         raise UsageError(f"{where} has no t_s", fix="give every sample its time in seconds")
     available, free, swap = (
@@ -92,13 +92,15 @@ def _point(item: Any, where: str) -> TracePoint:
     return TracePoint(Sample(t_s, available, free, swap, psi), _label(item.get("phase"), where))
 
 
-def _number(item: dict[str, Any], key: str, where: str, *, low: float = 0.0, high: float = math.inf) -> float | None:
+def _number(item: dict[str, Any], key: str, where: str, *, low: float = 0.0, high: float) -> float | None:
     value = item.get(key)
     if value is None:
         return None
-    fine = isinstance(value, int | float) and not isinstance(value, bool)
-    if not fine or not math.isfinite(value) or not low <= value <= high:
-        raise UsageError(f"{where}: {key} is {value!r:.60}, expected a number >= 0", fix="correct the sample")
+    # NaN compares false with everything, and a whole number may be too large for a float
+    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+        raise UsageError(
+            f"{where}: {key} is {value!r:.60}, expected a number from {low:g} to {high:g}", fix="correct the sample"
+        )
     return float(value)
 
 
