@@ -9,7 +9,7 @@ import re
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -80,8 +80,19 @@ class ServerFlag(BaseModel):
 @cache
 def server_flags() -> dict[str, ServerFlag]:
     """Every flag by its long name (`--max-model-len`), those of moet-boot's copy of the parser."""
+    return TypeAdapter(dict[str, ServerFlag]).validate_python(_catalogue()["flags"])
+
+
+def catalogue_version() -> str:
+    """The version of vLLM whose parser was copied."""
+    return str(_catalogue()["vllm"])
+
+
+@cache
+def _catalogue() -> dict[str, Any]:
     text = files("moet_boot.profile").joinpath("vllm_flags.json").read_text(encoding="utf-8")
-    return TypeAdapter(dict[str, ServerFlag]).validate_python(json.loads(text)["flags"])
+    catalogue: dict[str, Any] = json.loads(text)
+    return catalogue
 
 
 def canonical(name: str) -> tuple[str, bool] | None:
