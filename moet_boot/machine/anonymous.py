@@ -36,13 +36,15 @@ def anonymous(snapshot: Snapshot) -> Snapshot:
 
 
 def scrub(text: str, field: str, home: str, names: frozenset[str]) -> str:
-    """One text of the snapshot. `names` are replaced where they stand as a whole part of a path."""
+    """One text of the snapshot. `names` are replaced where they are a whole part of a path."""
     if field == "ref":
         text = _REGISTRY.sub("", text)
     if len(home) > 1:
         text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
     text = _LONG_ID.sub("[id]", UUID.sub("[uuid]", _HOMES.sub("~", text)))
-    return "/".join("[name]" if part in names else part for part in text.split("/")) if names else text
+    if not text.startswith(("/", "~")):
+        return text
+    return "/".join("[name]" if part in names else part for part in text.split("/"))
 
 
 def _own_names() -> frozenset[str]:

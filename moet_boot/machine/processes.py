@@ -20,7 +20,9 @@ OOM_KILLERS = frozenset(
 SERVERS = re.compile(
     r"VLLM::|vllm\b|sglang|llama-server|ollama|tritonserver|trtllm|text-generation|lmdeploy|moet-boot|ray::|tgi\b"
 )
-MODULES = re.compile(r"(vllm|sglang|lmdeploy|moet_boot|tensorrt_llm|mlc_llm|llama_cpp)(\.|$)")
+MODULES = re.compile(r"(vllm|sglang|lmdeploy|moet_boot(?!\.machine)|tensorrt_llm|mlc_llm|llama_cpp)(\.|$)")
+"""Modules that are servers when an interpreter runs them; `moet_boot.machine` is a reader of this very snapshot."""
+
 LARGE_BYTES = 4 * GIB
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?%?(?:,\d+(?:\.\d+)?%?)?")
@@ -91,7 +93,7 @@ def list_processes() -> Iterator[Seen]:
             yield Seen(
                 pid=process.pid,
                 ppid=process.ppid(),
-                name=process.name(),
+                name=_printable(process.name()),
                 argv=_argv(process),
                 rss_bytes=process.memory_info().rss,
             )
@@ -105,9 +107,14 @@ def read_processes() -> list[ProcessFacts]:
 
 def _argv(process: psutil.Process) -> tuple[str, ...]:
     try:
-        return tuple(process.cmdline())
+        return tuple(_printable(word) for word in process.cmdline())
     except psutil.Error:
         return ()
+
+
+def _printable(text: str) -> str:
+    """A command line may hold any bytes; JSON holds text."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _oom_score_adj(pid: int) -> int | None:

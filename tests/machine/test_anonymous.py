@@ -49,6 +49,11 @@ def test_user_and_host_as_parts_of_a_path() -> None:
     assert scrub("/data/alice/box7/alices", "path", "/x", frozenset({"alice", "box7"})) == "/data/[name]/[name]/alices"
 
 
+@pytest.mark.parametrize("text", ["nvidia", "nvidia.com/gpu=all", "6.17.0-1026-nvidia"])
+def test_a_user_called_like_something_else_hides_nothing_else(text: str) -> None:
+    assert scrub(text, "runtimes", "/home/nvidia", frozenset({"nvidia"})) == text
+
+
 def test_a_home_of_a_single_slash_is_nobodys() -> None:
     assert scrub("/data", "path", "/", NOBODY) == "/data"
 

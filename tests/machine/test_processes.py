@@ -33,6 +33,7 @@ def seen(name: str, *argv: str, pid: int = 100, ppid: int = 50, rss: int = 0) ->
         pytest.param(seen("ollama", "ollama", "serve"), id="ollama"),
         pytest.param(seen("llama-server"), id="llama-server"),
         pytest.param(seen("moet-boot"), id="another-moet-boot"),
+        pytest.param(seen("python3", "python3", "-m", "moet_boot.guard"), id="guard-of-another"),
         pytest.param(seen("sshd", ppid=1), id="the-ssh-daemon"),
         pytest.param(seen("java", rss=LARGE_BYTES), id="large"),
     ],
@@ -47,6 +48,7 @@ def test_processes_that_matter(process: Seen) -> None:
         pytest.param(seen("bash", "bash", "-c", "vllm serve"), id="shell-that-names-it"),
         pytest.param(seen("python3", "python3", "-m", "http.server"), id="other-module"),
         pytest.param(seen("python3", "python3", "-m", "vllmish"), id="other-module-with-a-like-name"),
+        pytest.param(seen("python3", "python3", "-m", "moet_boot.machine.nvml"), id="a-reader-of-this-snapshot"),
         pytest.param(seen("sshd", ppid=700), id="ssh-session"),
         pytest.param(seen("java", rss=LARGE_BYTES - 1), id="not-large"),
         pytest.param(seen("kswapd0"), id="kernel-thread"),
@@ -105,6 +107,14 @@ def test_a_real_process_is_listed_with_its_parent() -> None:
     assert found[child.pid].ppid == os.getpid()
     assert found[child.pid].rss_bytes > 0
     assert found[child.pid].argv[1:] == ("-c", "input()")
+
+
+def test_a_command_line_of_any_bytes_is_text() -> None:
+    command = [sys.executable.encode(), b"-c", b"input()", b"--\xff\xfe"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
+        found = {process.pid: process for process in list_processes()}
+        child.kill()
+    assert found[child.pid].argv[-1] == "--??"
 
 
 def test_a_real_server_is_found_and_this_process_is_not() -> None:
