@@ -8,6 +8,7 @@ catch either (unknown parser names, `--block-size 7`) is not caught here.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from moet_boot.profile.nearest import nearest
 from moet_boot.profile.vllm_flags import ServerFlag, server_flags
@@ -118,6 +119,7 @@ def _dashed(name: str) -> str:
     return f"--{name[2:].replace('_', '-')}" if name.startswith("--") else name
 
 
+@cache
 def _flags_by_name() -> dict[str, ServerFlag]:
     names: dict[str, ServerFlag] = {}
     for name, flag in server_flags().items():
