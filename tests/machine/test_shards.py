@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moet_boot.errors import ArtefactMissingError
@@ -10,6 +10,7 @@ from moet_boot.machine.shards import is_lfs_pointer, read_shard
 from tests.machine.safetensors_files import LFS_POINTER, shard_bytes
 
 WHOLE = shard_bytes()
+FEW = settings(max_examples=40, deadline=None)  # each writes a file and reads it past the page cache
 
 
 def problem_of(folder: Path, content: bytes, name: str = "model.safetensors") -> str | None:
@@ -77,16 +78,19 @@ def test_a_missing_shard_is_an_error_of_the_system(tmp_path: Path) -> None:
         read_shard(tmp_path / "absent.safetensors")
 
 
+@FEW
 @given(tensors=st.integers(0, 6), each=st.integers(1, 300))
 def test_any_whole_shard_is_whole(tmp_path_factory: pytest.TempPathFactory, tensors: int, each: int) -> None:
     assert problem_of(tmp_path_factory.getbasetemp(), shard_bytes(tensors, each)) is None
 
 
+@FEW
 @given(content=st.binary(max_size=80))
 def test_any_other_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     assert problem_of(tmp_path_factory.getbasetemp(), content) is not None
 
 
+@FEW
 @given(cut=st.integers(0, len(WHOLE) - 1))
 def test_no_cut_goes_unseen(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     assert problem_of(tmp_path_factory.getbasetemp(), WHOLE[:cut]) is not None
