@@ -77,7 +77,10 @@ def _has(tables: object, location: tuple[str, ...]) -> bool:
 
 
 def _refuse_circle(path: Path, seen: list[Path], files: Sequence[TomlFile]) -> None:
-    real = path.resolve()
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return  # a circle of symbolic links and the like: reading it says what is wrong
     if real in seen:
         circle = " -> ".join(p.name for p in (*seen[seen.index(real) :], real))
         fix = "let one of them extend a shipped profile, or nothing"

@@ -11,7 +11,7 @@ from platformdirs import user_config_path
 from pydantic import Field, ValidationError
 
 from moet_boot.profile.chain import attribute
-from moet_boot.profile.files import read_toml
+from moet_boot.profile.files import expanded, read_toml
 from moet_boot.profile.model import SettingValue, Strict
 from moet_boot.profile.parts import PATH_PREFIX
 from moet_boot.profile.problem import ProfileError
@@ -61,7 +61,7 @@ def load_config(env: Mapping[str, str], folders: Sequence[Path] | None = None) -
     usual = [folder / "config.toml" for folder in (config_folders() if folders is None else folders)]
     paths = [path for path in usual if os.access(path, os.F_OK)]
     if env.get("MOET_BOOT_CONFIG"):
-        paths.append(Path(env["MOET_BOOT_CONFIG"]).expanduser())
+        paths.append(expanded(env["MOET_BOOT_CONFIG"]))
     return Config(tuple((path, read_config(path)) for path in paths))
 
 

@@ -41,7 +41,7 @@ def is_path(name_or_path: str) -> bool:
 def locate(name_or_path: str, beside: Path | None = None) -> Path:
     """The file of a profile; a relative path counts from `beside` (the folder of the file that names it)."""
     if is_path(name_or_path):
-        path = Path(name_or_path).expanduser()
+        path = expanded(name_or_path)
         return path if beside is None else beside / path
     names = shipped_names()
     if name_or_path in names:
@@ -49,6 +49,14 @@ def locate(name_or_path: str, beside: Path | None = None) -> Path:
     known = f"shipped are {', '.join(names)}; a file of your own is given as a path ending in .toml"
     hint = did_you_mean(name_or_path, names)
     raise ProfileError([Problem(repr(name_or_path), "", "no such profile", f"{hint} {known}".strip())])
+
+
+def expanded(path: str) -> Path:
+    """The path with `~` replaced; one of a user who does not exist stays as it is, and then does not exist."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """The whole profile: the tables of the other modules, supervision, what acceptance shows, advice to clients."""
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from moet_boot.phases import Phase
 from moet_boot.profile.model.basics import (
@@ -55,6 +56,13 @@ class Curve(Reasoned):
     x_unit: Text
     y_unit: Text
     points: tuple[tuple[float, float], ...] = Field(min_length=1)
+
+    @field_validator("points")
+    @classmethod
+    def _rising(cls, points: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+        if any(left[0] >= right[0] for left, right in pairwise(points)):
+            raise ValueError("points must have x rising")
+        return points
 
 
 class Chosen(Strict):
