@@ -28,6 +28,13 @@ def engine(case: Case) -> Answer:
             fix="install and start Docker, and let this user use it (group docker); pip install 'moet-boot[docker]'",
         )
     name = f"{docker.engine or 'docker'} {docker.server_version or ''}".strip()
+    if docker.direct_kill is False:
+        return warn(
+            f"{name}; this user may not signal the processes of its containers",
+            "root, or a rootless engine of this user",
+            why="the memory guard must then ask the engine to kill the server, and an engine can hang just then",
+            fix="run moet-boot with sudo",
+        )
     if docker.rootless:
         return warn(
             f"{name}, rootless",
@@ -49,7 +56,7 @@ def image(case: Case) -> Answer:
             f"no image {want.image} on this machine",
             want.image,
             why="nothing can be started without it",
-            fix=f"docker pull {want.image}, or build it as its project says",
+            fix=f"moet-boot serve --pull, docker pull {want.image}, or build it as its project says",
         )
     machine = MACHINE_ARCH.get(case.snapshot.arch or "", want.image_arch)
     measured = f"{docker.image.ref}, architecture {docker.image.arch or 'unknown'}"
@@ -89,6 +96,13 @@ def name(case: Case) -> Answer:
     if docker is None or not docker.present:
         return skip("no container engine to ask (DOCKER.ENGINE)")
     same = next((c for c in docker.containers if c.name == want.name), None)
+    if same is not None and same.orphan and same.state == "running":
+        return warn(
+            f"container {want.name} runs without the moet-boot that started it",
+            "no container of that name",
+            why="nobody guards it, and it holds the memory and the port that the new server needs",
+            fix=f"moet-boot serve ends it first; or docker rm -f {want.name}",
+        )
     if same is not None and (same.state == "running" or not same.ours):
         return refuse(
             f"container {want.name} exists ({same.state}{'' if same.ours else ', not made by moet-boot'})",

@@ -36,6 +36,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
     endpoints_port: Annotated[
         int | None, typer.Option(help="Serve /livez /readyz /startupz /metrics on this loopback port; 0 for any.")
     ] = None,
+    pull: Annotated[bool, typer.Option("--pull", help="Fetch the container's image if it is not here.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="NDJSON events on stderr, one document on stdout.")] = False,
 ) -> int:
     """Preflight, launch, supervise: the guarded boot.
@@ -80,6 +81,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
         observe_only=observe_only,
         fail_on_warn=fail_on_warn,
         endpoints_port=endpoints_port,
+        pull=pull,
         timing=Timing(grace_s=max(grace, 0.0)),
     )
     return ServeView(output).serve(request, options)

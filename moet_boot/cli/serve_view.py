@@ -17,6 +17,7 @@ from moet_boot.preflight import Level, Prepared, Request, prepare
 from moet_boot.preflight.document import preflight_document
 from moet_boot.receipts.redact import redact_argv, redact_env
 from moet_boot.supervise.attempt import Listener
+from moet_boot.supervise.container_runtime import clear_for_container
 from moet_boot.supervise.runtimes import ATTEMPTERS
 from moet_boot.supervise.serve import ServeOptions, Serving
 from moet_boot.supervise.status import Status
@@ -41,7 +42,7 @@ class ServeView(Listener):
 
     def serve(self, request: Request, options: ServeOptions) -> int:
         """Serve to the end and return the exit code."""
-        ending = Serving(request, options, self, ATTEMPTERS).run()
+        ending = Serving(request, options, self, ATTEMPTERS, clear_for_container).run()
         receipt = str(self._folder / "receipt.json") if self._folder else None
         document: dict[str, Any] = {"profile": request.profile, "verdict": self._verdict, "outcome": ending.outcome}
         document |= {"reason": ending.reason, "answer": self._answer, "receipt": receipt}

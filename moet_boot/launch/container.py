@@ -1,4 +1,4 @@
-"""The server as a container: create it from the plan, watch it, stop it, leave nothing behind.
+"""The server as a container: create it from the plan, watch it, stop it.
 
 The engine is asked to create, to start and to remove; whether the container lives, and its death when it must die,
 go by its first process on this machine. So a daemon that restarts or hangs changes nothing for a running server.
@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 
 from moet_boot.errors import MoetBootError
 from moet_boot.launch.command import Command, port_is_free
@@ -23,9 +23,9 @@ from moet_boot.launch.leftovers import Leftovers
 from moet_boot.launch.log_file import LogFile
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.launch.process import Clock, SystemClock
-from moet_boot.launch.supervisor_mark import own_mark
 from moet_boot.machine.bounded import start_reading
 from moet_boot.machine.snapshot import Docker
+from moet_boot.machine.supervisor_mark import own_mark
 
 URGENT_ANSWER_S = 2.0
 """For requests while a server must end: what is not answered in time is done without the engine."""
@@ -81,6 +81,7 @@ class ContainerServer:
             started = start_container(engine, self.request, self._arch, self._clock)
         self._id = started.id
         if started.process:
+            started.process.leash()
             self._killer = ContainerKiller(started.process, self._signal, self._clock)
         if started.notice:
             os.write(self.log.writer, f"moet-boot: {started.notice}\n".encode())
@@ -117,7 +118,7 @@ class ContainerServer:
         if self.request.ipc == "host":
             self._leftovers.note_holders(killer.process.pids())
         terms = killer.ask_to_end(started + grace_s) if grace_s > 0 else 0
-        forced = killer.process.alive
+        forced = killer.process.is_alive()
         killer.kill()
         removed, left = self._clean_up(killer)
         self._await_end()
@@ -129,13 +130,14 @@ class ContainerServer:
             self._killer.kill()
 
     def close(self) -> None:
-        """Kill what still runs, keep its log, remove the container. Safe to call twice."""
+        """Kill what still runs and keep its log. Safe to call twice.
+
+        The ended container stays until the next start: a preflight must see that one has just ended, because the
+        driver may still be giving its memory back (field notes on unified memory, section 7).
+        """
         self.kill_now()
         if self._id is not None:
             self._follower.close()
-            # an engine that is away keeps it; the next start finds it by its label
-            with suppress(MoetBootError), self._engine(URGENT_ANSWER_S) as engine:
-                engine.remove(self._id)
             self._id = None
         if self._killer:
             self._killer.process.close()
@@ -144,7 +146,7 @@ class ContainerServer:
 
     @property
     def _alive(self) -> bool:
-        return self._killer is not None and self._killer.process.alive
+        return self._killer is not None and self._killer.process.is_alive()
 
     @contextmanager
     def _engine(self, answer_s: float) -> Iterator[DockerEngine]:
@@ -177,7 +179,7 @@ class ContainerServer:
             self._clock.sleep(0.05)
 
     def _clean_up(self, killer: ContainerKiller) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        if killer.process.alive:
+        if killer.process.is_alive():
             return (), (f"the container {self.request.name} (process {killer.process.pid}) does not die",)
         removed, left = self._leftovers.remove()
         if self._port_was_free and not port_is_free(self._listens):

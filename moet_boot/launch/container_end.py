@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from moet_boot.launch.docker_engine import ContainerEvent, ContainerState, DockerEngine, EngineSilentError
-from moet_boot.launch.ending import ServerExit
+from moet_boot.launch.ending import Outside, ServerExit
 
 PATIENCE_S = 20.0
 """A daemon that is started again first ends what it finds running, with 10 s of grace, and only then answers."""
@@ -35,7 +35,7 @@ def find_end(
             with closing(connect()) as engine:
                 state = engine.find(container)
                 if state is None:
-                    return ServerExit(None, outside="" if by_us else "somebody removed its container")
+                    return ServerExit(None, outside=None if by_us else Outside.REMOVED)
                 if not state.running:
                     events = engine.events(state.id, since, time.time())
                     found = describe_end(state, events, engine_was_away=was_away)
@@ -55,10 +55,9 @@ def describe_end(state: ContainerState, events: Sequence[ContainerEvent], *, eng
     )
 
 
-def _outside(events: Sequence[ContainerEvent], *, engine_was_away: bool) -> str:
+def _outside(events: Sequence[ContainerEvent], *, engine_was_away: bool) -> Outside | None:
     """Who else ended it, if anybody did. A `docker stop` is seen by its signal: its own event comes later."""
     last = max((event.at for event in events), default=0.0)
-    sent = [e.signal for e in events if e.action == "kill" and e.signal in _ENDING and last - e.at < LAST_S]
-    if sent:
-        return f"somebody stopped its container through the engine ({signal.Signals(sent[0] or 0).name})"
-    return "the container engine was restarted, and it ended its containers" if engine_was_away else ""
+    if any(e.action == "kill" and e.signal in _ENDING and last - e.at < LAST_S for e in events):
+        return Outside.PERSON
+    return Outside.ENGINE if engine_was_away else None

@@ -9,6 +9,8 @@ from moet_boot.launch.container_process import ContainerProcess
 from moet_boot.launch.process import KILL_TIMEOUT_S, TERM_EVERY_S, Clock
 from moet_boot.machine.bounded import start_reading
 
+LOOK_S = 0.02
+
 
 @dataclass
 class ContainerKiller:
@@ -38,19 +40,21 @@ class ContainerKiller:
         The engine is needed where the process belongs to another user, and for a paused container, whose frozen
         processes cannot die before it resumes them.
         """
-        if not self.process.alive:
+        if not self.process.is_alive():
             return
         self.used = True
         self.process.send(signal.SIGKILL)
         asked = start_reading(lambda: self._through_engine(signal.SIGKILL))
-        deadline = self.clock.now() + KILL_TIMEOUT_S
-        while self._lives_before(deadline):
+        # counted, because a person's second signal makes the clock jump over every deadline
+        for _ in range(round(KILL_TIMEOUT_S / LOOK_S)):
+            if not self.process.is_alive():
+                return
             if asked.done() and not asked.result():
                 asked = start_reading(lambda: self._through_engine(signal.SIGKILL))
-            self.clock.sleep(0.02)
+            self.clock.sleep(LOOK_S)
 
     def _lives_before(self, deadline: float) -> bool:
-        return self.process.alive and self.clock.now() < deadline
+        return self.process.is_alive() and self.clock.now() < deadline
 
     def _through_engine(self, number: signal.Signals) -> bool:
         try:

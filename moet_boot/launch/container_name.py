@@ -3,15 +3,15 @@
 from moet_boot.errors import BusyError
 from moet_boot.launch.docker_engine import ContainerState, DockerEngine
 from moet_boot.launch.process import Clock
-from moet_boot.launch.supervisor_mark import Owner, owner_of
 from moet_boot.machine.container_labels import SUPERVISOR_LABEL
+from moet_boot.machine.supervisor_mark import Owner, is_gone, own_mark, owner_of
 
 TERM_WAIT_S = 5.0
 """A stale server has no guard: it gets a moment to remove its shared memory, no more."""
 
 
 def clear_name(engine: DockerEngine, name: str, clock: Clock) -> str:
-    """Remove the container of this name if no running moet-boot owns it; says what was done, or "".
+    """Remove the container of this name if no running moet-boot owns it; says so if it still ran, else "".
 
     Raises BusyError when somebody made it by hand, or when the moet-boot that made it still runs or cannot be seen.
     """
@@ -32,7 +32,15 @@ def clear_name(engine: DockerEngine, name: str, clock: Clock) -> str:
         )
     _end(engine, found, clock)
     engine.remove(found.id)
-    return f"removed the container {name} ({found.status}) that {owner.value} had left behind"
+    return f"ended the container {name}, which {owner.value} had left running" if found.running else ""
+
+
+def clear_orphan(engine: DockerEngine, name: str, clock: Clock) -> str:
+    """End and remove the container of this name if it runs and its moet-boot has ended; says what was done, or ""."""
+    found = engine.find(name)
+    if found is None or not found.running or not is_gone(found.labels.get(SUPERVISOR_LABEL, own_mark())):
+        return ""
+    return clear_name(engine, name, clock)
 
 
 def _end(engine: DockerEngine, found: ContainerState, clock: Clock) -> None:

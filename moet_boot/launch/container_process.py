@@ -6,6 +6,7 @@ first process dies, the kernel kills everybody else in the container's pid names
 
 import os
 import signal
+import subprocess
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,8 @@ from pathlib import Path
 import psutil
 
 from moet_boot.guard.cgroup import find_cgroup, group_pids
+from moet_boot.guard.kill import may_signal
+from moet_boot.guard.leash import leash_for
 from moet_boot.guard.tree import Member, hold
 from moet_boot.launch.docker_engine import ContainerState
 
@@ -24,6 +27,7 @@ class ContainerProcess:
 
     def __init__(self, member: Member, cgroup: Path | None) -> None:
         self._member = member
+        self._leash: subprocess.Popen[bytes] | None = None
         self.cgroup = cgroup
         """The container's own folder in a cgroup file system that can kill a group, where there is one."""
 
@@ -32,9 +36,8 @@ class ContainerProcess:
         """Its pid on this machine."""
         return self._member.process.pid
 
-    @property
-    def alive(self) -> bool:
-        """Whether it runs."""
+    def is_alive(self) -> bool:
+        """Whether it runs now."""
         return self._member.alive
 
     def pids(self) -> list[int]:
@@ -45,8 +48,19 @@ class ContainerProcess:
         """Send it a signal; False when it is gone or belongs to a user that we may not signal."""
         return self._member.send(number)
 
+    def leash(self) -> None:
+        """From now on it dies with moet-boot, even if the guard dies too; no leash where we may not kill it."""
+        if may_signal(self.pid):
+            quiet = subprocess.DEVNULL
+            self._leash = subprocess.Popen(
+                leash_for(self.pid), stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+            )
+
     def close(self) -> None:
-        """Let go of the pidfd."""
+        """Let go of it, once it is dead."""
+        if self._leash:
+            self._leash.kill()
+            self._leash.wait()
         with suppress(OSError):
             os.close(self._member.pidfd)
 

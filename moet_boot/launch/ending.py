@@ -1,19 +1,28 @@
 """How a server ended and what its stop did, whatever the runtime."""
 
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Outside(Enum):
+    """Who ended a server's container, if neither the server nor moet-boot did."""
+
+    PERSON = "somebody stopped its container through the engine"
+    REMOVED = "somebody removed its container"
+    ENGINE = "the container engine was restarted and ended its containers"
 
 
 @dataclass(frozen=True)
 class ServerExit:
     """How the server's first process ended: an exit code or a signal; `oom_killed`: the kernel killed for memory.
 
-    `outside`: who else ended it, where the runtime knows that somebody did: neither the server nor moet-boot.
+    `outside`: what else ended it, where the runtime knows: neither the server itself nor moet-boot.
     """
 
     code: int | None
     signal: int | None = None
     oom_killed: bool = False
-    outside: str = ""
+    outside: Outside | None = None
 
     @property
     def words(self) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from moet_boot.engine.failure import Ending, Failure, diagnose
 from moet_boot.engine.failure_table import FailureClass
 from moet_boot.engine.phases import PhaseTracker
-from moet_boot.launch.ending import ServerExit, StopReport
+from moet_boot.launch.ending import Outside, ServerExit, StopReport
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
@@ -31,6 +31,7 @@ class Cause(StrEnum):
     ASKED = "asked"
     GUARD = "guard"
     EXITED = "exited"
+    OUTSIDE = "outside"
     HANG = "hang"
     GUARD_LOST = "guard_lost"
 
@@ -212,8 +213,13 @@ class BootAttempt:
         if guarded is not None:
             return guarded
         self._read_log()
-        failure = self._failure(Ending(exit_code=ended.code, signal=ended.signal, oom_killed=ended.oom_killed))
         summary = self.hands.server.stop(0)
+        if ended.outside in {Outside.PERSON, Outside.REMOVED}:
+            self.hands.listener.note(ended.outside.value)
+            return AttemptEnd(Cause.OUTSIDE, self._ready, server_exit=ended, stop=summary)
+        failure = self._failure(Ending(exit_code=ended.code, signal=ended.signal, oom_killed=ended.oom_killed))
+        if ended.outside is Outside.ENGINE:
+            failure = Failure(FailureClass.UNKNOWN, ended.outside.value, "it starts again where the profile allows it")
         return AttemptEnd(Cause.EXITED, self._ready, failure, server_exit=ended, stop=summary)
 
     def _late(self) -> AttemptEnd | None:

@@ -1,7 +1,7 @@
 """`serve` from a request to an exit code: own server? preflight, lock, receipt, attempts."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -31,12 +31,13 @@ from moet_boot.supervise.timing import Timing
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How to supervise. `endpoints_port`: None for no endpoints, 0 for any free port."""
+    """How to supervise. `endpoints_port`: None for no endpoints, 0 for any free port. `pull`: a missing image."""
 
     stop_when_ready: bool = False
     observe_only: bool = False
     fail_on_warn: bool = False
     endpoints_port: int | None = None
+    pull: bool = False
     timing: Timing = field(default_factory=Timing)
 
 
@@ -60,15 +61,21 @@ class View(Protocol):
 Attempter = Callable[[Supervision, int], AttemptEnd]
 """Runs one attempt, given what all share and its number, 1 for the first."""
 
+Clear = Callable[[LaunchPlan, bool], Sequence[str]]
+
 
 @dataclass
 class Serving:
-    """One `serve` command. `attempters`: for each runtime, how one attempt is made."""
+    """One `serve` command. `attempters`: for each runtime, how one attempt is made.
+
+    `clear`: what a container runtime needs before the machine is judged; says what it did.
+    """
 
     request: Request
     options: ServeOptions
     view: View
     attempters: Mapping[Runtime, Attempter]
+    clear: Clear = lambda _plan, _pull: ()
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     signals: SignalQueue = field(default_factory=SignalQueue)
 
@@ -89,6 +96,8 @@ class Serving:
                 lock = hold_port(asked.port)
             with lock:
                 with self.signals.abrupt():
+                    for words in self.clear(asked, self.options.pull):
+                        self.view.listener.note(words)
                     prepared = prepare(self.request, env=self.env)
                 self.view.judged(prepared)
                 return self._judged(prepared, asked, prober)

@@ -121,6 +121,8 @@ def _wanted(end: AttemptEnd) -> Ending:
         return Ending("stopped", Exit.DONE, "ready, answered and stopped as asked")
     state = "after it was ready" if end.was_ready else "before it was ready"
     outcome: Outcome = "stopped" if end.was_ready else "interrupted"
+    if end.server_exit and end.server_exit.outside:
+        return Ending(outcome, Exit.TERMINATED, f"{end.server_exit.outside.value} {state}")
     return Ending(outcome, SIGNAL_EXITS.get(end.signal or 0, Exit.TERMINATED), f"stopped by a signal {state}")
 
 

@@ -2,11 +2,14 @@
 
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from moet_boot.errors import ArtefactMissingError, BusyError, MoetBootError, NotReadyError
@@ -14,11 +17,11 @@ from moet_boot.exits import Exit
 from moet_boot.launch import container_start
 from moet_boot.launch.container import ContainerServer
 from moet_boot.launch.docker_engine import ContainerEvent, ContainerState, DockerEngine, ImageFacts
-from moet_boot.launch.ending import ServerExit
+from moet_boot.launch.ending import Outside, ServerExit
 from moet_boot.launch.log_file import LogFile
-from moet_boot.launch.supervisor_mark import own_mark
 from moet_boot.machine.container_labels import SUPERVISOR_LABEL
 from moet_boot.machine.snapshot import Docker
+from moet_boot.machine.supervisor_mark import own_mark
 from testing.container_plans import container_plan
 from testing.fake_engine import FakeEngine, any_engine
 
@@ -113,8 +116,7 @@ def test_the_loop_goes_on_while_the_engine_is_away(make: Make, engine: FakeEngin
     assert server.exited() is None
     engine.away = False
     wait_for(server.exited)
-    ended = server.exited()
-    assert ended == ServerExit(137, outside="the container engine was restarted, and it ended its containers")
+    assert server.exited() == ServerExit(137, outside=Outside.ENGINE)
 
 
 def test_somebody_elses_docker_stop_is_told(make: Make, engine: FakeEngine) -> None:
@@ -126,7 +128,7 @@ def test_somebody_elses_docker_stop_is_told(make: Make, engine: FakeEngine) -> N
     wait_for(server.exited)
     ended = server.exited()
     assert ended is not None
-    assert ended.outside == "somebody stopped its container through the engine (SIGTERM)"
+    assert ended.outside is Outside.PERSON
 
 
 def test_a_polite_server_ends_by_one_term(make: Make) -> None:
@@ -202,19 +204,18 @@ def test_what_does_not_die_is_reported(make: Make, engine: FakeEngine, monkeypat
     assert report.left == (f"the container moet-boot-test (process {server.pid}) does not die",)
 
 
-def test_closing_kills_and_removes(make: Make, engine: FakeEngine) -> None:
+def test_closing_kills_and_leaves_an_ended_container_for_all_to_see(make: Make, engine: FakeEngine) -> None:
     server = make(DEAF)
     server.start()
     process = engine.process
     server.close()
     assert process is not None
     assert process.wait(1) == -signal.SIGKILL
-    assert engine.calls[-1] == "remove"
+    assert "remove" not in engine.calls
     server.close()
-    assert engine.calls.count("remove") == 1
 
 
-def test_closing_without_an_engine_leaves_the_container_to_the_next_start(make: Make, engine: FakeEngine) -> None:
+def test_closing_needs_no_engine(make: Make, engine: FakeEngine) -> None:
     server = make()
     server.start()
     engine.away = True
@@ -230,7 +231,7 @@ def test_the_next_attempt_removes_what_the_last_one_left(make: Make, engine: Fak
     server.start()
     wait_up(server)
     assert engine.calls.index("remove") < engine.calls.index("create")
-    assert server.log_tail().startswith(b"moet-boot: removed the container moet-boot-test (exited)")
+    assert server.log_tail() == b"up\n"
 
 
 def _state_of_ours(server: ContainerServer) -> ContainerState:
@@ -312,3 +313,30 @@ def test_a_port_that_is_taken_afterwards_is_told(engine: FakeEngine, make: Make)
     wait_up(server)
     with socket.create_server(("127.0.0.1", port)):
         assert server.stop(5).left == (f"port {port} is taken by another process",)
+
+
+def test_the_container_dies_with_moet_boot_even_without_its_guard(tmp_path: Path) -> None:
+    """A supervisor that is killed runs no line of code any more: its leash does it."""
+    program = (
+        "import os, sys, time\n"
+        "from pathlib import Path\n"
+        "from moet_boot.guard.tree import hold\n"
+        "from moet_boot.launch.container_process import ContainerProcess\n"
+        "member = hold(int(sys.argv[1]), None)\n"
+        "ContainerProcess(member, None).leash()\n"
+        "print('leashed', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    container = subprocess.Popen(["sleep", "60"])
+    supervisor = subprocess.Popen([sys.executable, "-c", program, str(container.pid)], stdout=subprocess.PIPE)
+    try:
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == b"leashed\n"
+        assert container.poll() is None
+        wait_for(lambda: [child.name() for child in psutil.Process(supervisor.pid).children()] == ["moet-leash"])
+        supervisor.kill()
+        assert container.wait(5) == -signal.SIGKILL
+    finally:
+        container.kill()
+        supervisor.kill()
+        supervisor.communicate()

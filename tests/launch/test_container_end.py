@@ -5,7 +5,7 @@ import pytest
 
 from moet_boot.launch.container_end import PATIENCE_S, describe_end, find_end
 from moet_boot.launch.docker_engine import ContainerEvent, ContainerState, EngineSilentError
-from moet_boot.launch.ending import ServerExit
+from moet_boot.launch.ending import Outside, ServerExit
 from testing.fake_engine import FakeEngine, FakeTime
 
 
@@ -34,19 +34,19 @@ DIED = ContainerEvent("die", 100.0)
         (1, False, [ContainerEvent("oom", 99.0), DIED], False, ServerExit(1, oom_killed=True)),
         (
             143, False, [ContainerEvent("kill", 99.0, 15), DIED], False,
-            ServerExit(143, outside="somebody stopped its container through the engine (SIGTERM)"),
+            ServerExit(143, outside=Outside.PERSON),
         ),
         (
             137, False, [ContainerEvent("kill", 89.0, 15), ContainerEvent("kill", 99.0, 9), DIED], False,
-            ServerExit(137, outside="somebody stopped its container through the engine (SIGTERM)"),
+            ServerExit(137, outside=Outside.PERSON),
         ),
         (
             137, False, [ContainerEvent("kill", 99.9, 9), DIED], False,
-            ServerExit(137, outside="somebody stopped its container through the engine (SIGKILL)"),
+            ServerExit(137, outside=Outside.PERSON),
         ),
         (1, False, [ContainerEvent("kill", 99.0, signal.SIGUSR1), DIED], False, ServerExit(1)),
         (1, False, [ContainerEvent("kill", 10.0, 15), DIED], False, ServerExit(1)),
-        (0, False, [], True, ServerExit(0, outside="the container engine was restarted, and it ended its containers")),
+        (0, False, [], True, ServerExit(0, outside=Outside.ENGINE)),
     ],
     ids=[
         "by itself", "failed", "OOM by its state", "OOM of a child, by an event", "docker stop", "docker stop that had to kill",
@@ -70,7 +70,7 @@ def test_waits_until_the_engine_has_noticed() -> None:
 def test_waits_for_an_engine_that_comes_back() -> None:
     engine, clock = FakeEngine(), FakeTime()
     engine.answers = [EngineSilentError("away")] * 5 + [state(137)]
-    assert ask(engine, clock).outside.startswith("the container engine was restarted")
+    assert ask(engine, clock) == ServerExit(137, outside=Outside.ENGINE)
 
 
 def test_what_we_ended_ourselves_names_nobody_else() -> None:
@@ -82,7 +82,7 @@ def test_what_we_ended_ourselves_names_nobody_else() -> None:
 def test_a_container_that_somebody_removed() -> None:
     engine, clock = FakeEngine(), FakeTime()
     engine.answers = [None]
-    assert ask(engine, clock) == ServerExit(None, outside="somebody removed its container")
+    assert ask(engine, clock) == ServerExit(None, outside=Outside.REMOVED)
     engine.answers = [None]
     assert ask(engine, clock, by_us=True) == ServerExit(None)
 

@@ -1,10 +1,10 @@
 import pytest
 
 from moet_boot.errors import BusyError
-from moet_boot.launch.container_name import TERM_WAIT_S, clear_name
+from moet_boot.launch.container_name import TERM_WAIT_S, clear_name, clear_orphan
 from moet_boot.launch.docker_engine import ContainerState
-from moet_boot.launch.supervisor_mark import own_mark
 from moet_boot.machine.container_labels import PROFILE_LABEL, SUPERVISOR_LABEL
+from moet_boot.machine.supervisor_mark import own_mark
 from testing.fake_engine import FakeEngine, FakeTime, any_engine
 
 NAME = "moet-boot-test"
@@ -47,7 +47,7 @@ def test_a_container_that_we_did_not_start_stays(labels: dict[str, str], running
 def test_the_container_of_a_moet_boot_that_may_run_stays(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if mark == "init":
         mark = own_mark()
-        monkeypatch.setattr("moet_boot.launch.supervisor_mark.os.getpid", lambda: 1)
+        monkeypatch.setattr("moet_boot.machine.supervisor_mark.os.getpid", lambda: 1)
     engine = FakeEngine()
     engine.existing = existing({SUPERVISOR_LABEL: mark}, running=True)
     with pytest.raises(BusyError, match="belongs to") as caught:
@@ -60,8 +60,7 @@ def test_the_container_of_a_moet_boot_that_may_run_stays(mark: str, monkeypatch:
 def test_a_stale_one_that_has_ended_is_removed(mark: str) -> None:
     engine = FakeEngine()
     engine.existing = existing({SUPERVISOR_LABEL: mark}, running=False)
-    done = clear_name(any_engine(engine), NAME, FakeTime())
-    assert done.startswith(f"removed the container {NAME} (exited)")
+    assert clear_name(any_engine(engine), NAME, FakeTime()) == ""
     assert engine.calls == ["find", "remove"]
 
 
@@ -69,7 +68,8 @@ def test_a_stale_one_that_runs_is_asked_to_end_first() -> None:
     engine = FakeEngine()
     running = existing({SUPERVISOR_LABEL: GONE}, running=True)
     engine.answers = [running, running, existing({SUPERVISOR_LABEL: GONE}, running=False)]
-    clear_name(any_engine(engine), NAME, FakeTime())
+    done = clear_name(any_engine(engine), NAME, FakeTime())
+    assert done == f"ended the container {NAME}, which a moet-boot that has ended had left running"
     assert engine.calls == ["find", "signal SIGTERM", "find", "find", "remove"]
 
 
@@ -79,3 +79,25 @@ def test_one_that_does_not_end_is_removed_all_the_same() -> None:
     clear_name(any_engine(engine), NAME, clock)
     assert engine.calls[-1] == "remove"
     assert TERM_WAIT_S <= clock.now() < TERM_WAIT_S + 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "running", "ended"),
+    [
+        ({SUPERVISOR_LABEL: GONE}, True, True),
+        ({SUPERVISOR_LABEL: GONE}, False, False),
+        ({SUPERVISOR_LABEL: own_mark()}, True, False),
+        ({SUPERVISOR_LABEL: "1:2:3"}, True, False),
+        ({}, True, False),
+        (None, False, False),
+    ],
+    ids=["left running", "left, ended", "our own", "in another namespace", "somebody else's", "none"],
+)
+def test_only_an_orphan_that_runs_is_ended_before_the_preflight(
+    labels: dict[str, str] | None, running: bool, ended: bool
+) -> None:
+    engine = FakeEngine()
+    engine.existing = None if labels is None else existing(labels, running=running)
+    engine.answers = [engine.existing, engine.existing, existing({}, running=False)] if running else []
+    assert bool(clear_orphan(any_engine(engine), NAME, FakeTime())) is ended
+    assert ("remove" in engine.calls) is ended

@@ -37,6 +37,11 @@ def owner_of(mark: str) -> Owner:
     return Owner.ALIVE if mark == _mark(process.pid) else Owner.GONE
 
 
+def is_gone(mark: str) -> bool:
+    """Whether the moet-boot of this mark has certainly ended."""
+    return owner_of(mark) is Owner.GONE
+
+
 def _mark(pid: int) -> str:
     process = read_process(pid)
     return f"{_namespace()}:{pid}:{process.start if process else 0}"
