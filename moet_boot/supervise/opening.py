@@ -7,6 +7,7 @@ import sys
 from dataclasses import asdict
 
 from moet_boot import __version__
+from moet_boot.machine.anonymous import anonymous
 from moet_boot.preflight.document import finding_row
 from moet_boot.preflight.prepare import Prepared
 from moet_boot.profile.model import GuardFloors, Profile
@@ -18,7 +19,7 @@ from moet_boot.supervise.status import process_start
 
 def open_receipt(receipt_id: str, prepared: Prepared) -> Receipt:
     """The receipt of a boot that is about to start, or was refused. Secrets are redacted."""
-    snapshot, verdict = prepared.snapshot, prepared.verdict
+    snapshot, verdict = anonymous(prepared.snapshot), prepared.verdict
     return Receipt(
         id=receipt_id,
         created_at=now_iso(),
