@@ -94,9 +94,7 @@ class _Plot:
         if not pairs:
             return
         path = " ".join(f"{self.x(t):.1f},{self.y(v):.1f}" for t, v in pairs)
-        ET.SubElement(
-            self.svg, "polyline", points=path, fill="none", stroke=colour, attrib={"stroke-width": "1.6"}
-        )
+        ET.SubElement(self.svg, "polyline", points=path, fill="none", stroke=colour, attrib={"stroke-width": "1.6"})
         _text(self.svg, self.right + 8, TOP + 12 + 16 * self._labels, name, colour=colour)
         self._labels += 1
 
@@ -110,17 +108,13 @@ class _Plot:
 def _rect(  # noqa: PLR0917  (SVG's own order)
     svg: ET.Element, x: float, y: float, width: float, height: float, fill: str
 ) -> None:
-    ET.SubElement(
-        svg, "rect", x=f"{x:.1f}", y=f"{y:.1f}", width=f"{width:.1f}", height=f"{height:.1f}", fill=fill
-    )
+    ET.SubElement(svg, "rect", x=f"{x:.1f}", y=f"{y:.1f}", width=f"{width:.1f}", height=f"{height:.1f}", fill=fill)
 
 
 def _line(  # noqa: PLR0917  (SVG's own order)
     svg: ET.Element, x1: float, y1: float, x2: float, y2: float, colour: str
 ) -> ET.Element:
-    return ET.SubElement(
-        svg, "line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", stroke=colour
-    )
+    return ET.SubElement(svg, "line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", stroke=colour)
 
 
 def _text(

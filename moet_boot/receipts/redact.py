@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 REDACTED = "[redacted]"
 
 _SECRET_NAME = re.compile(r"(?i)(api[-_]?key|token|secret|password|passwd|credential|authorization)")
-_NOT_SECRET = re.compile(
-    r"(?i)(max[-_].*tokens?|tokenizer|num[-_].*tokens?|batched[-_]tokens|token[-_]ids?$)"
-)
+_NOT_SECRET = re.compile(r"(?i)(max[-_].*tokens?|tokenizer|num[-_].*tokens?|batched[-_]tokens|token[-_]ids?$)")
 _SECRET_VALUE = re.compile(
     r"\b(hf_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{16,})\b|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )

@@ -87,9 +87,7 @@ class ReceiptStore:
                 f"{len(matching)} receipts begin with {receipt_id!r}: {', '.join(matching[-3:])}",
                 fix="give more of the id",
             )
-        raise ArtefactMissingError(
-            f"no receipt {receipt_id!r} in {self.root}", fix="see `moet-boot receipts list`"
-        )
+        raise ArtefactMissingError(f"no receipt {receipt_id!r} in {self.root}", fix="see `moet-boot receipts list`")
 
     def ids(self) -> list[str]:
         """All ids, the oldest first."""
