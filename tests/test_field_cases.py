@@ -1,6 +1,9 @@
 """The 34 public reports, judged the way a person would: through the command line."""
 
+import io
 import json
+from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,18 @@ from tests.checks.cases import FIELD, GIB_KB, GONE, change, field_case
 CASES = sorted(path.stem for path in FIELD.glob("*.json"))
 
 
-def judge(file: Path, profile: str, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, Any]]:
-    code = run(["preflight", "--profile", profile, "--snapshot", str(file), "--json", *more])
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+def judge(file: Path, profile: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and document of a preflight over a snapshot."""
+    with redirect_stdout(io.StringIO()) as out:
+        code = run(["preflight", "--profile", profile, "--snapshot", str(file), "--json"])
+    document: dict[str, Any] = json.loads(out.getvalue())
     return code, document
+
+
+@cache
+def judged(name: str) -> tuple[int, dict[str, Any]]:
+    """The same for a case as it is; every test of this file looks at one run of it."""
+    return judge(FIELD / f"{name}.json", field_case(name)["profile"])
 
 
 def reasons(document: dict[str, Any]) -> str:
@@ -29,10 +40,9 @@ def test_all_cases_are_here() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_case_gets_its_verdict_and_its_reason(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    case = field_case(name)
-    expect = case["expect"]
-    code, document = judge(FIELD / f"{name}.json", case["profile"], capsys)
+def test_a_case_gets_its_verdict_and_its_reason(name: str) -> None:
+    expect = field_case(name)["expect"]
+    code, document = judged(name)
     assert document["verdict"] in {expect["verdict"], *expect["also_ok"]}, reasons(document)
     for alternatives in expect["reason_contains"]:
         assert any(word.lower() in reasons(document) for word in alternatives.split("|")), alternatives
@@ -40,8 +50,8 @@ def test_a_case_gets_its_verdict_and_its_reason(name: str, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if field_case(name)["expect"]["verdict"] == "safe"])
-def test_true_negatives_are_safe_and_not_just_let_through(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, document = judge(FIELD / f"{name}.json", field_case(name)["profile"], capsys, "--fail-on-warn")
+def test_true_negatives_are_safe_and_not_just_let_through(name: str) -> None:
+    code, document = judged(name)
     assert (code, document["verdict"]) == (0, "safe"), reasons(document)
 
 
@@ -131,11 +141,11 @@ def test_every_refused_case_has_a_remedy() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REMEDIES))
-def test_what_the_remedy_names_is_what_was_wrong(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_remedy_names_is_what_was_wrong(name: str, tmp_path: Path) -> None:
     file = tmp_path / "fixed.json"
     fixed = change(json.loads((FIELD / f"{name}.json").read_text())["snapshot"], REMEDIES[name])
     file.write_text(json.dumps(fixed))
-    code, document = judge(file, field_case(name)["profile"], capsys)
+    code, document = judge(file, field_case(name)["profile"])
     assert document["verdict"] in {"safe", "warn"}, reasons(document)
     assert code == 0
 
@@ -155,9 +165,8 @@ def test_what_the_remedy_names_is_what_was_wrong(name: str, tmp_path: Path, caps
         ("rtx-driver-570-cuda13-image", "branch r580"),
     ],
 )
-def test_the_remedy_is_a_command_or_a_deed(name: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    _, document = judge(FIELD / f"{name}.json", field_case(name)["profile"], capsys)
-    fixes = " ".join(f["fix"] for f in document["findings"] if f["status"] == "refuse").lower()
+def test_the_remedy_is_a_command_or_a_deed(name: str, words: str) -> None:
+    fixes = " ".join(f["fix"] for f in judged(name)[1]["findings"] if f["status"] == "refuse").lower()
     assert words in fixes
 
 
@@ -165,5 +174,5 @@ def test_the_remedy_is_a_command_or_a_deed(name: str, words: str, capsys: pytest
     ("name", "code"),
     [("spark-plane-truncated", 5), ("spark-lfs-pointer-shards", 5), ("spark-port-taken", 3), ("spark-amd64-image", 3)],
 )
-def test_exit_codes(name: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert judge(FIELD / f"{name}.json", "spark", capsys)[0] == code
+def test_exit_codes(name: str, code: int) -> None:
+    assert judged(name)[0] == code

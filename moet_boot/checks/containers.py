@@ -60,7 +60,8 @@ def image(case: Case) -> Answer:
         )
     machine = MACHINE_ARCH.get(case.snapshot.arch or "", want.image_arch)
     measured = f"{docker.image.ref}, architecture {docker.image.arch or 'unknown'}"
-    if docker.image.arch not in {None, machine}:
+    arch = docker.image.arch.split("/")[0] if docker.image.arch else machine
+    if MACHINE_ARCH.get(arch, arch) != machine:
         return refuse(
             measured,
             f"an image for {machine}",

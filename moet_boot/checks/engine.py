@@ -2,6 +2,8 @@
 
 from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, unseen, warn
 from moet_boot.checks.scope import PROCESS
+from moet_boot.engine.flags import argument_faults
+from moet_boot.profile.vllm_flags import catalogue_version
 
 
 @check("ENGINE.PRESENT", "the server program is there", needs=("engine",), scope=PROCESS)
@@ -33,15 +35,29 @@ def present(case: Case) -> Answer:
 
 @check("ENGINE.FLAGS", "the engine accepts the arguments")
 def flags(case: Case) -> Answer:
-    """Numbers and settings of the plan that nobody can read."""
-    if case.forecast.problems:
-        return refuse(
-            "; ".join(case.forecast.problems),
-            "arguments that the engine can read",
-            why="the engine would end with a usage error, some of them only after it has imported for 12 s",
-            fix="correct the argument",
-        )
-    return passed("every argument can be read")
+    """Every argument against the flags of vLLM, as its own parser would read them."""
+    problems = [*case.forecast.problems, *(fault.words for fault in argument_faults(_arguments(case)))]
+    if not problems:
+        return passed(f"{len(_arguments(case))} arguments, read like vLLM {catalogue_version()} does")
+    exact = case.profile.engine.vllm_version == catalogue_version() or bool(case.forecast.problems)
+    answer = refuse if exact else warn
+    return answer(
+        "; ".join(problems),
+        "arguments that the engine can read",
+        why="the engine ends with a usage error, after it has imported for 12 s"
+        if exact
+        else f"vLLM {catalogue_version()}, which moet-boot knows, would end with a usage error; this engine is another",
+        fix="correct the argument",
+    )
+
+
+def _arguments(case: Case) -> tuple[str, ...]:
+    """What stands behind the program, or behind the image's entrypoint."""
+    argv = case.plan.argv
+    if case.plan.runtime == "docker":
+        # an image that is started without arguments of the profile gets those of the user alone
+        return argv
+    return argv[max(len(case.profile.engine.command), 2) :]
 
 
 CHECKS: tuple[Check, ...] = (present, flags)

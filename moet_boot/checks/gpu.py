@@ -9,10 +9,25 @@ from moet_boot.profile.model import GpuRequirement, MemoryKind
 
 CUDA_DRIVER_BRANCH = {13: 580, 12: 525, 11: 450}
 """CUDA major -> oldest driver branch that runs it by minor version compatibility (NVIDIA, CUDA compatibility)."""
-OPEN_ONLY_MAJOR = 10
-"""Compute capabilities from here (Blackwell) need the open kernel modules (NVIDIA driver README)."""
+BLACKWELL_MAJOR = 10
+"""Compute capabilities from here need the open kernel modules (NVIDIA driver README)."""
+FIRST_BLACKWELL_BRANCH = 570
 FATAL_XIDS = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140, 143, 154})
 """Xids after which a GPU needs a reset or is not to be trusted (NVIDIA, Xid errors)."""
+
+
+SLOWED = ("thermal", "brake", "hw_slowdown")
+HOT_C = 85.0
+"""Spark boards were seen at 86 to 91 C without a clock cap (unified-memory.md 5)."""
+STUCK_UTILIZATION_PCT = 90.0
+STUCK_POWER_W = 12.0
+"""A GPU that says 96 % at 10 to 12 W does not work (unified-memory.md 5)."""
+
+
+def hangs(card: Gpu) -> bool:
+    """Whether a GPU says that it is busy and draws what an idle one draws."""
+    busy = (card.utilization_pct or 0) >= STUCK_UTILIZATION_PCT
+    return busy and card.power_w is not None and card.power_w <= STUCK_POWER_W
 
 
 def needed(case: Case) -> GpuRequirement:
@@ -154,7 +169,7 @@ def driver(case: Case) -> Answer:
     if nvml is None or (branch := _branch(nvml)) is None:
         return unseen(case, "driver version")
     toolkit = _toolkit(case)
-    least = max(needed(case).min_driver_branch or 0, CUDA_DRIVER_BRANCH.get(_major(toolkit) or 0, 0))
+    least = _least_branch(case, toolkit)
     measured = f"driver {nvml.driver} (CUDA {nvml.cuda_driver or 'unknown'}), image CUDA {toolkit or 'unknown'}"
     required = f"driver R{least} or newer"
     if branch < least:
@@ -165,7 +180,7 @@ def driver(case: Case) -> Answer:
             fix=f"install a driver of branch R{least} or newer and reboot",
             source=needed(case).source,
         )
-    if nvml.module_flavour == "proprietary" and _needs_open_modules(case):
+    if nvml.module_flavour == "proprietary" and _is_blackwell(case):
         return warn(
             f"{measured}, proprietary kernel modules",
             "open kernel modules",
@@ -173,6 +188,13 @@ def driver(case: Case) -> Answer:
             fix="install the -open flavour of the driver",
         )
     return passed(measured, required)
+
+
+def _least_branch(case: Case, toolkit: str | None) -> int:
+    """What the image's own toolkit needs; the profile's figure stands for an image that does not say."""
+    by_toolkit = CUDA_DRIVER_BRANCH.get(_major(toolkit) or 0)
+    by_card = FIRST_BLACKWELL_BRANCH if _is_blackwell(case) else 0
+    return max(by_card, by_toolkit or needed(case).min_driver_branch or 0)
 
 
 def _branch(nvml: Nvml) -> int | None:
@@ -185,8 +207,8 @@ def _toolkit(case: Case) -> str | None:
     return docker.image.cuda_toolkit if case.plan.runtime == "docker" and docker and docker.image else None
 
 
-def _needs_open_modules(case: Case) -> bool:
-    return any((_major(card.cc) or 0) >= OPEN_ONLY_MAJOR for card in cards(case))
+def _is_blackwell(case: Case) -> bool:
+    return any((_major(card.cc) or 0) >= BLACKWELL_MAJOR for card in cards(case))
 
 
 def _major(version: str | None) -> int | None:
@@ -223,11 +245,19 @@ def _mode(card: Gpu) -> Answer | None:
             why="the driver lets nobody else create a context",
             fix=f"nvidia-smi -i {card.index} -c DEFAULT (as root), or end the process that owns it",
         )
-    hot = [reason for reason in card.throttle if "thermal" in reason.lower() or "brake" in reason.lower()]
-    if hot:
+    if hangs(card) and not any(process.alive for process in card.processes):
         return warn(
-            f"GPU {card.index}: slowed down ({', '.join(hot)}), {card.temp_c or 0:.0f} C",
-            "full clocks",
+            f"GPU {card.index}: {card.utilization_pct:.0f} % busy at {card.power_w:.0f} W, with no process",
+            "an idle GPU",
+            why="a GPU that works draws 45 W and more: this one hangs, after an engine that died",
+            fix="reboot; nothing less was seen to help",
+            source="field notes on unified memory, sections 5 and 7",
+        )
+    hot = [reason for reason in card.throttle if any(word in reason.lower() for word in SLOWED)]
+    if hot or (card.temp_c or 0) >= HOT_C:
+        return warn(
+            f"GPU {card.index}: {card.temp_c or 0:.0f} C{', slowed down: ' if hot else ''}{', '.join(hot)}",
+            f"below {HOT_C:.0f} C and full clocks",
             why="a hot or underpowered GPU is slow, and some machines go down under the load of a boot",
             fix="check cooling and power; a clock cap (nvidia-smi -lgc) brought 86-91 C down to 65-71 C",
             source="field notes on unified memory, section 5",

@@ -3,6 +3,7 @@
 from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.gpu import cards, needed
 from moet_boot.checks.memory import NOTES, available_bytes, is_short
+from moet_boot.checks.memory_held import just_stopped
 from moet_boot.checks.scope import DISCRETE_GPU, GPU
 from moet_boot.checks.tenants import Tenant, tenants
 from moet_boot.machine.snapshot import Gpu
@@ -79,11 +80,19 @@ def _occupied(case: Case, card: Gpu, free: int, need: int) -> Answer:
         f" {format_bytes(card.memory.used or 0)} used by {holders}",
         f"{format_bytes(need)} free",
         why=f"the engine asks for its whole share at its start. {needed(case).why}",
-        fix=f"{elsewhere}end the process that holds it and wait until the memory is free"
-        + ("" if tenants([card]) else "; memory without a process needs a GPU reset (nvidia-smi -r) or a reboot"),
+        fix=elsewhere + _release(case, card),
         source=needed(case).source,
         acceptable=need - free <= ACCEPTABLE_SHORT_BYTES,
     )
+
+
+def _release(case: Case, card: Gpu) -> str:
+    if tenants([card]):
+        return "end the process that holds it and wait until the memory is free"
+    stopped = just_stopped(case)
+    if stopped is not None:
+        return f"wait until the driver has released what container {stopped.name} held, and look again"
+    return "memory without a process needs a GPU reset (nvidia-smi -r) or a reboot"
 
 
 def _empty(case: Case, busy: Gpu, need: int) -> str:

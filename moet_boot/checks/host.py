@@ -136,7 +136,8 @@ def _fires_first(case: Case, found: Killer) -> bool:
 def _words(found: Killer) -> str:
     if found.acts_below_bytes is None:
         return f"{found.name} runs, at limits that are not known"
-    return f"{found.name} kills below {format_bytes(found.acts_below_bytes)} available"
+    swap = " once swap is used up" if found.after_swap else ""
+    return f"{found.name} kills below {format_bytes(found.acts_below_bytes)} available{swap}"
 
 
 @check("HOST.CLOCK", "the clock is right", needs=("clock",))

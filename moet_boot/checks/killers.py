@@ -17,22 +17,25 @@ _OPTION = re.compile(r"(?:^|\s)-{flag}[\s=]*(\d+(?:\.\d+)?)".replace("{flag}", "
 
 @dataclass(frozen=True)
 class Killer:
-    """A killer that runs. `acts_below_bytes`: MemAvailable at which it kills, None where it is not known."""
+    """A killer that runs. `acts_below_bytes`: MemAvailable at which it kills, None where it is not known.
+
+    `after_swap`: it also waits until swap is used up, which a load can do.
+    """
 
     name: str
     acts_below_bytes: int | None
+    after_swap: bool = False
 
 
 def killer_of(process: ProcessFacts, meminfo: MemInfo) -> Killer | None:
-    """What a process is as a killer; None if it is none, or one that waits for swap that is not used."""
+    """What a process is as a killer; None if it is none."""
     name = process.name.rsplit("/", 1)[-1]
     if name not in KILLERS:
         return None
     if name != "earlyoom":
         return Killer(name, None)
     options = {flag: float(value) for flag, value in _OPTION.findall(process.args or "")}
-    below = _below(options, meminfo)
-    return Killer(name, below) if _swap_lets_it(options, meminfo) else None
+    return Killer(name, _below(options, meminfo), after_swap=not _swap_lets_it(options, meminfo))
 
 
 def _below(options: dict[str, float], meminfo: MemInfo) -> int:

@@ -1,6 +1,7 @@
 """Memory that no boot will get: MEM.HELD, MEM.HUGETLB, MEM.SHMEM."""
 
 from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed, refuse, unseen, warn
+from moet_boot.checks.gpu import hangs
 from moet_boot.checks.memory import NOTES, available_bytes, is_short
 from moet_boot.checks.scope import UNIFIED
 from moet_boot.checks.tenants import attributed_bytes, looks_like_engine, tenants
@@ -12,9 +13,6 @@ IDLE_RESIDUAL_BYTES = from_gib(5)
 SETTLE_SECONDS = 600.0
 """A stopped container's memory was back after 1 to 4 minutes (unified-memory.md 7); twice that and more is a leak."""
 SMALL_SHMEM_BYTES = from_gib(2)
-STUCK_UTILIZATION_PCT = 90.0
-STUCK_POWER_W = 12.0
-"""A GPU that says 96 % at 10-12 W does not work, it hangs: a working one draws 45 W and more."""
 
 WAIT_FIX = (
     "wait and poll MemAvailable until it stops rising and reaches {need}: moet-boot preflight again in a minute;"
@@ -75,7 +73,7 @@ def _alive(case: Case) -> str:
 
 def _trapped(case: Case, need: str) -> tuple[str, str]:
     """Why memory is held although no process is left, and what frees it."""
-    stopped = _recent(case)
+    stopped = just_stopped(case)
     if stopped is not None:
         seconds = f"{stopped.seconds_ago:.0f} s ago" if stopped.seconds_ago is not None else "a short while ago"
         why = f"container {stopped.name} exited {seconds}: exited is not released, the driver is still unwinding"
@@ -87,7 +85,8 @@ def _trapped(case: Case, need: str) -> tuple[str, str]:
     return why, "reboot; nothing less was seen to help"
 
 
-def _recent(case: Case) -> ExitedContainer | None:
+def just_stopped(case: Case) -> ExitedContainer | None:
+    """A container with a GPU that ended so recently that the driver may still hold its memory."""
     exited = case.snapshot.docker.recently_exited if case.snapshot.docker else []
     recent = (c for c in exited if c.gpu and (c.seconds_ago is None or c.seconds_ago < SETTLE_SECONDS))
     return next(recent, None)
@@ -96,8 +95,7 @@ def _recent(case: Case) -> ExitedContainer | None:
 def _stuck(case: Case) -> str:
     cards = case.snapshot.nvml.gpus if case.snapshot.nvml else []
     for card in cards:
-        busy = (card.utilization_pct or 0) >= STUCK_UTILIZATION_PCT
-        if busy and card.power_w is not None and card.power_w <= STUCK_POWER_W:
+        if hangs(card):
             return f"; GPU {card.index} shows {card.utilization_pct:.0f} % at {card.power_w:.0f} W: it hangs"
     return ""
 

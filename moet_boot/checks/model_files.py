@@ -122,7 +122,8 @@ def _missing(seen: Checkpoint) -> str:
         return f"{len(seen.missing)} shards are missing, such as {seen.missing[0]}"
     if seen.index_declares is None or seen.shards_present is None or seen.shards_present >= seen.index_declares:
         return ""
-    return f"{seen.shards_present} of {seen.index_declares} shards"
+    unfinished = f", {seen.incomplete_blobs} downloads are incomplete" if seen.incomplete_blobs else ""
+    return f"{seen.shards_present} of {seen.index_declares} shards{unfinished}"
 
 
 @check("MODEL.REVISION", "the checkpoint's revision", needs=("checkpoint",), scope=CHECKPOINT)

@@ -13,6 +13,9 @@ LEAST_FREE_BYTES = from_gib(1)
 USUAL_FREE_BYTES = from_gib(10)
 """Logs, compile caches, receipts; a core dump of a dying engine took 100 GB (unified-memory.md 6)."""
 
+LARGE_BYTES = from_gib(10)
+"""Virtual disks say that they turn, so only what takes long to read makes it worth a word."""
+
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "zram", "hugetlbfs"})
 LAYERED = frozenset({"overlay", "overlayfs", "aufs", "fuse-overlayfs"})
 REMOTE = frozenset(
@@ -73,6 +76,13 @@ def _judge(case: Case, name: str, place: Filesystem) -> Answer:
             "a real filesystem",
             why="files in a container's layer are slow to read and gone with the container",
             fix="mount the artefact from the host",
+        )
+    if place.rotational and (case.profile.artefacts[name].size_bytes or 0) >= LARGE_BYTES:
+        return warn(
+            f"{name} at {place.path} is on a turning disk",
+            "an SSD",
+            why="a boot reads 70 to 150 GiB: at 150 MB/s that takes longer than the phases' deadlines",
+            fix="copy it to an NVMe disk",
         )
     if kind_ in REMOTE or kind_.startswith(REMOTE_PREFIXES):
         return warn(

@@ -16,9 +16,9 @@ from moet_boot.units import from_gib
 UNIFIED_CONTEXT_BYTES = from_gib(3)
 """Paid before the engine's first look at free memory on a GB10 (unified-memory.md 3.1: 2.6-2.7 GiB seen)."""
 
-DISCRETE_CONTEXT_BYTES = from_gib(0.5)
+DISCRETE_CONTEXT_BYTES = from_gib(0.45)
 """The CUDA context on a card of its own: not published, moet-boot's judgement. At 0.99 of an empty RTX PRO 6000
-the engine's first look leaves 0.95 GiB for it, and that boots."""
+0.95 GiB are left for it and for a display, and that boots; half of them may be a display's."""
 
 
 def forecast(

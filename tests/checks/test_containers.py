@@ -33,6 +33,8 @@ def container(state: str, *, ours: bool, name: str = NAME) -> dict[str, Any]:
         pytest.param(
             "DOCKER.IMAGE", {"docker.image.arch": "amd64"}, "refuse", ["architecture amd64", "arm64"], id="amd64"
         ),
+        pytest.param("DOCKER.IMAGE", {"docker.image.arch": "arm64/v8"}, "pass", [], id="with-a-variant"),
+        pytest.param("DOCKER.IMAGE", {"docker.image.arch": "aarch64"}, "pass", [], id="the-kernels-name"),
         pytest.param("DOCKER.IMAGE", {"docker.image.arch": None}, "pass", ["unknown"], id="arch-not-known"),
         pytest.param("DOCKER.IMAGE", {"docker": {"present": False}}, "skipped", [], id="nobody-to-ask"),
         pytest.param("DOCKER.IMAGE", {"arch": None}, "pass", ["arm64"], id="machine-not-known"),

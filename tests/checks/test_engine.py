@@ -33,12 +33,15 @@ def test_an_engine_in_a_container_is_the_images() -> None:
 @pytest.mark.parametrize(
     ("profile", "sets", "extra", "status", "words"),
     [
-        pytest.param("demo", (), (), "pass", [], id="as-shipped"),
-        pytest.param("rtx6000-a", (), (), "pass", [], id="rtx-as-shipped"),
+        pytest.param("demo", (), (), "pass", ["14 arguments"], id="as-shipped"),
+        pytest.param("rtx6000-a", (), (), "pass", ["25 arguments"], id="rtx-as-shipped"),
+        pytest.param("spark", (), (), "pass", ["0 arguments"], id="an-image-without-arguments"),
+        pytest.param("demo", (), ("--no-such-flag",), "refuse", ["no such flag"], id="unknown-flag"),
+        pytest.param("demo", (), ("--max-modl-len", "5"), "refuse", ["mean --max-model-len"], id="nearest-name"),
+        pytest.param("demo", (), ("--dtype=fp7",), "refuse", ["fp7"], id="bad-choice"),
+        pytest.param("rtx6000-b", (), ("--no-such-flag",), "warn", ["another"], id="another-version-may-know-it"),
         pytest.param("rtx6000-b", ("gpu-memory-utilization=1.5",), (), "refuse", ["'1.5'"], id="no-share"),
-        pytest.param(
-            "rtx6000-b", (), ("--gpu-memory-utilization=half",), "refuse", ["'half'"], id="a-word-after-dashes"
-        ),
+        pytest.param("rtx6000-b", (), ("--gpu-memory-utilization=half",), "refuse", ["'half'"], id="a-word"),
         pytest.param("rtx6000-b", (), ("--max-model-len", "0"), "refuse", ["'0'"], id="no-context"),
     ],
 )
@@ -46,3 +49,8 @@ def test_flags(profile: str, sets: tuple[str, ...], extra: tuple[str, ...], stat
     finding = judge_by("ENGINE.FLAGS", case_of(profile, sets=sets, extra=extra))
     assert finding.status == status, finding
     assert all(word in said(finding) for word in words), said(finding)
+
+
+def test_the_program_itself_is_no_argument() -> None:
+    case = case_of("demo", sets=("engine=/opt/somewhere/vllm",))
+    assert judge_by("ENGINE.FLAGS", case).status is Status.PASS

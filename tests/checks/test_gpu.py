@@ -138,9 +138,18 @@ def test_driver(changes: dict[str, Any], status: str) -> None:
         assert "driver of branch r580" in said(finding)
 
 
-def test_an_older_image_does_not_lower_the_profiles_branch() -> None:
-    changes = {"docker.image.cuda_toolkit": "12.8", "nvml.driver": "570.211.01"}
-    assert judge_by("GPU.DRIVER", case_of("rtx6000-b", changes)).status is Status.REFUSE
+@pytest.mark.parametrize(
+    ("toolkit", "driver", "status"),
+    [
+        pytest.param("12.8", "570.211.01", "pass", id="an-image-of-cuda-12"),
+        pytest.param("12.8", "565.57", "refuse", id="too-old-for-blackwell"),
+        pytest.param(None, "570.211.01", "refuse", id="the-profile-stands-for-an-image-that-does-not-say"),
+        pytest.param("14.0", "580.95.05", "pass", id="a-cuda-that-nobody-knows-yet"),
+    ],
+)
+def test_the_images_own_toolkit_decides(toolkit: str | None, driver: str, status: str) -> None:
+    changes = {"docker.image.cuda_toolkit": toolkit, "nvml.driver": driver}
+    assert judge_by("GPU.DRIVER", case_of("rtx6000-b", changes)).status == status
 
 
 @pytest.mark.parametrize(
@@ -159,6 +168,11 @@ def test_an_older_image_does_not_lower_the_profiles_branch() -> None:
             id="exclusive-and-taken",
         ),
         pytest.param({"nvml.gpus.0.throttle": ["HW_THERMAL_SLOWDOWN"]}, "warn", ["cooling"], id="hot"),
+        pytest.param({"nvml.gpus.0.throttle": ["HW_SLOWDOWN"]}, "warn", ["hw_slowdown"], id="slowed"),
+        pytest.param({"nvml.gpus.0.temp_c": 88}, "warn", ["88 c"], id="88-degrees"),
+        pytest.param({"nvml.gpus.0.utilization_pct": 96, "nvml.gpus.0.power_w": 10}, "warn", ["reboot"], id="hangs"),
+        pytest.param({"nvml.gpus.0.utilization_pct": 96, "nvml.gpus.0.power_w": 300}, "pass", [], id="works"),
+        pytest.param({"nvml.gpus.0.utilization_pct": 96, "nvml.gpus.0.power_w": None}, "pass", [], id="power-unknown"),
         pytest.param({"nvml.gpus.0.throttle": ["SW_POWER_CAP", "GPU_IDLE"]}, "pass", [], id="idle"),
         pytest.param({"nvml.gpus": []}, "skipped", [], id="no-gpu"),
     ],

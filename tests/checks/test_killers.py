@@ -15,12 +15,14 @@ FULL_SWAP = MemInfo(mem_total=1000, mem_free=900, swap_total=100, swap_free=5)
     [
         pytest.param("earlyoom", "-m 10 -s 100", NO_SWAP, Killer("earlyoom", 102_400), id="ten-percent"),
         pytest.param("earlyoom", None, NO_SWAP, Killer("earlyoom", 102_400), id="defaults-without-swap"),
-        pytest.param("earlyoom", "", UNUSED_SWAP, None, id="defaults-wait-for-swap-to-fill"),
+        pytest.param("earlyoom", "", UNUSED_SWAP, Killer("earlyoom", 102_400, after_swap=True), id="waits-for-swap"),
         pytest.param("earlyoom", "", FULL_SWAP, Killer("earlyoom", 102_400), id="defaults-with-full-swap"),
         pytest.param("earlyoom", "-m 4 -s 100", UNUSED_SWAP, Killer("earlyoom", 40_960), id="whatever-the-swap"),
         pytest.param("earlyoom", "-m 5,2 -r 0", NO_SWAP, Killer("earlyoom", 51_200), id="term-and-kill-percent"),
         pytest.param("earlyoom", "-M 300 -r 3600", NO_SWAP, Killer("earlyoom", 307_200), id="kib"),
-        pytest.param("earlyoom", "-M 300 -S 50", UNUSED_SWAP, None, id="kib-of-swap-not-reached"),
+        pytest.param(
+            "earlyoom", "-M 300 -S 50", UNUSED_SWAP, Killer("earlyoom", 307_200, after_swap=True), id="kib-of-swap"
+        ),
         pytest.param("earlyoom", "-M 300 -S 50", FULL_SWAP, Killer("earlyoom", 307_200), id="kib-of-swap-reached"),
         pytest.param("earlyoom", "-m20", NO_SWAP, Killer("earlyoom", 204_800), id="no-blank"),
         pytest.param("/usr/bin/earlyoom", "-m 10", NO_SWAP, Killer("earlyoom", 102_400), id="with-its-path"),

@@ -74,7 +74,9 @@ def test_a_model_of_ones_own_is_not_fetched() -> None:
         pytest.param(
             checkpoint(total_bytes=120_000_000_000, incomplete_blobs=3), "refuse", 5, ["3 downloads"], id="unfinished"
         ),
-        pytest.param(checkpoint(shards_present=30, incomplete_blobs=3), "refuse", 6, ["30 of 46"], id="downloading"),
+        pytest.param(
+            checkpoint(shards_present=30, incomplete_blobs=3), "refuse", 6, ["30 of 46", "incomplete"], id="downloading"
+        ),
         pytest.param(checkpoint(incomplete_blobs=1), "warn", None, ["leftovers"], id="a-leftover"),
         pytest.param(
             checkpoint(problems=["model-00007 is 12 bytes short", "x"]), "refuse", 5, ["(and 1 more)"], id="damage"

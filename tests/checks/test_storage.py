@@ -32,6 +32,7 @@ def test_free(root: Any, status: str) -> None:
         pytest.param("spark", {"fs.plane.fstype": "overlay"}, "warn", ["container's layer"], id="overlay"),
         pytest.param("spark", {"fs.model.fstype": "nfs4"}, "warn", ["local disk"], id="nfs"),
         pytest.param("spark", {"fs.model.fstype": "fuse.sshfs"}, "warn", ["local disk"], id="sshfs"),
+        pytest.param("spark", {"fs.model.rotational": True}, "warn", ["turning disk"], id="hard-disk"),
         pytest.param("spark", {"fs.model.fstype": "fuseblk"}, "pass", [], id="ntfs"),
         pytest.param(
             "spark", {"fs.model.fstype": "nfs", "fs.plane.fstype": "tmpfs"}, "refuse", ["tmpfs"], id="the-worst-counts"
