@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# on a busy machine a slow example is no failure; 50 examples keep the unit suite under a minute on two cores
+settings.register_profile("moet-boot", deadline=None, max_examples=50)
+settings.load_profile("moet-boot")
 
 
 @pytest.fixture(autouse=True)
