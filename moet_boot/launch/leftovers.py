@@ -32,11 +32,10 @@ class Leftovers:
 
     def note_holders(self, pids: Iterable[int]) -> None:
         """Remember the segments that these processes have mapped or open."""
-        for path in {path for pid in pids for path in _held_by(pid, self._shm)}:
-            with suppress(OSError):
-                inode = path.stat().st_ino
-                if (path.name, inode) not in self._before and _SHM_NAME.match(path.name):
-                    self._held[path] = inode
+        held = {inode for pid in pids for inode in _held_by(pid, self._shm)}
+        for name, inode in _listing(self._shm).items():
+            if inode in held and (name, inode) not in self._before and _SHM_NAME.match(name):
+                self._held[self._shm / name] = inode
 
     def note_log(self, chunk: bytes) -> None:
         """Remember the rendezvous files that the log names."""
@@ -47,11 +46,11 @@ class Leftovers:
     def remove(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Remove what is left; returns the removed paths, and the kept ones with the reason."""
         existing = [p for p, inode in self._held.items() if _inode(p) == inode]
-        busy = self._still_held() if existing else set()
+        busy = {inode for pid in list_pids() for inode in _held_by(pid, self._shm)} if existing else set()
         removed: list[str] = []
         left: list[str] = []
         for path in existing:
-            if path in busy:
+            if self._held[path] in busy:
                 left.append(f"{path} (another process holds it)")
             else:
                 _remove(path, removed, left)
@@ -60,20 +59,35 @@ class Leftovers:
                 _remove(path, removed, left)
         return tuple(removed), tuple(left)
 
-    def _still_held(self) -> set[Path]:
-        return {path for pid in list_pids() for path in _held_by(pid, self._shm)}
 
+def _held_by(pid: int, shm: Path) -> set[int]:
+    """The inodes on this file system that a process has mapped or open.
 
-def _held_by(pid: int, shm: Path) -> set[Path]:
+    Not their names: a semaphore is mapped under a name that it loses before it gets its own (sem_open(3) in glibc).
+    """
+    found: set[int] = set()
     prefix = os.fsencode(shm) + b"/"
-    found: set[bytes] = set()
-    with suppress(OSError), Path(f"/proc/{pid}/maps").open("rb") as lines:
-        found |= {line[line.index(prefix) :].rstrip(b"\n") for line in lines if prefix in line}
     with suppress(OSError):
+        device = shm.stat().st_dev
+        found |= _mapped(pid, prefix, device)
         for entry in os.scandir(f"/proc/{pid}/fd"):
             with suppress(OSError):
-                found.add(os.fsencode(Path(entry.path).readlink()))
-    return {Path(os.fsdecode(f)) for f in found if f.startswith(prefix) and not f.endswith(b" (deleted)")}
+                facts = entry.stat()
+                if facts.st_dev == device:
+                    found.add(facts.st_ino)
+    return found
+
+
+def _mapped(pid: int, prefix: bytes, device: int) -> set[int]:
+    with suppress(OSError), Path(f"/proc/{pid}/maps").open("rb") as lines:
+        fields = [line.split(None, 5) for line in lines if prefix in line]
+        return {int(inode) for _, _, _, where, inode, _ in fields if _device(where) == device}
+    return set()
+
+
+def _device(where: bytes) -> int:
+    major, _, minor = where.partition(b":")
+    return os.makedev(int(major, 16), int(minor, 16))
 
 
 def _listing(folder: Path) -> dict[str, int]:

@@ -39,8 +39,8 @@ class ServerTree:
         return sorted(self._tree.alive(), key=lambda member: member.process.start)
 
     def processes(self) -> list[Process]:
-        """The same as plain facts."""
-        return [member.process for member in self.members()]
+        """The same as facts of this moment: the engine's processes get their names seconds after their start."""
+        return [read_process(member.process.pid) or member.process for member in self.members()]
 
     def ask_to_end(self) -> int:
         """TERM to the first process while it lives, else to all that are left; returns how many were asked.

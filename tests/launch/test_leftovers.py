@@ -202,3 +202,17 @@ def test_mapped_without_a_file_is_seen_in_the_maps(shm: Path) -> None:
     leftovers.note_holders([os.getpid()])
     held.close()
     assert leftovers.remove() == ((str(path),), ())
+
+
+def test_a_semaphore_that_got_its_name_after_it_was_mapped(shm: Path) -> None:
+    """As glibc's sem_open does: the name in the maps of its maker is one that no longer exists."""
+    leftovers = Leftovers(shm)
+    path = segment(shm, "sem.oBzWDd")
+    with path.open("r+b") as stream:
+        held = mmap.mmap(stream.fileno(), 4096)
+    final = shm / "sem.mp-abcdefgh"
+    final.hardlink_to(path)
+    path.unlink()
+    leftovers.note_holders([os.getpid()])
+    held.close()
+    assert leftovers.remove() == ((str(final),), ())
