@@ -3,9 +3,12 @@
 import os
 import signal
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from moet_boot.guard.tree import Member, Tree
+
+if TYPE_CHECKING:
+    from moet_boot.guard.processes import Process
 
 
 class Group(Protocol):
@@ -29,8 +32,9 @@ class Strike:
 class Killer:
     """Kills a tree and, where there is one, its cgroup. Call `strike` until nobody is left.
 
-    The first strike signals who is known before it looks for others. Anchors go last: as long as they live, orphans
-    stay in the tree.
+    In a cgroup, or below an anchor that adopts orphans, nobody can get away, and KILL goes out at once. Otherwise
+    everybody is stopped first: a child that was born a moment ago can only be found as long as its parent lives.
+    Anchors go last.
     """
 
     def __init__(self, tree: Tree, group: Group | None = None) -> None:
@@ -40,14 +44,28 @@ class Killer:
 
     def strike(self) -> Strike:
         """One round: group, known members, newly found ones; and the anchors once all others are dead."""
-        signalled = self._kill_known()
         first, self._first = self._first, False
+        if first and not self._contained():
+            self._stop_all()
+        signalled = self._kill_known()
         if self.tree.refresh(everybody=first):
             signalled += self._kill_known()
         if not any(not member.anchor for member in self.tree.alive()):
             signalled += sum(member.send(signal.SIGKILL) for member in self.tree.alive())
         left = {member.process.pid for member in self.tree.alive()}
         return Strike(signalled, tuple(sorted(left.union(self.group.pids() if self.group else ()))))
+
+    def _contained(self) -> bool:
+        return self.group is not None or any(member.anchor for member in self.tree.members.values())
+
+    def _stop_all(self) -> None:
+        """Stop members until a look around finds no new one: a stopped process has no more children."""
+        stopped: set[Process] = set()
+        while running := [member for member in self._others() if member.process not in stopped]:
+            for member in running:
+                member.send(signal.SIGSTOP)
+                stopped.add(member.process)
+            self.tree.refresh(everybody=len(stopped) == len(running))
 
     def terminate(self) -> int:
         """Ask every known member but the anchors to end; how many were asked."""

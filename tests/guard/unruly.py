@@ -1,0 +1,81 @@
+"""Process trees that try to get away, and ways to look at them."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from moet_boot.guard.processes import list_pids, read_process
+
+TREES = {
+    "alone": "exec sleep {n}",
+    "children": "sleep {n} & sleep {n} & wait",
+    "grandchildren": "(sh -c 'sleep {n} & wait' {n} & wait) & wait",
+    "setsid": "setsid sleep {n} & setsid sh -c 'sleep {n} & wait' {n} & wait",
+    "double fork": "(setsid sleep {n} &) ; (sleep {n} &) ; sleep {n}",
+    "ignores TERM": "trap '' TERM INT HUP; sleep {n} & while :; do wait; sleep 0.1; done",
+}
+"""Shell programs; every process of theirs has the number {n} on its command line."""
+
+
+def named(number: int) -> list[int]:
+    """The living processes whose command line says this number."""
+    word = str(number).encode()
+    found = []
+    for pid in list_pids():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        process = read_process(pid)
+        if process and process.state != "Z" and pid != os.getpid() and word in words:
+            found.append(pid)
+    return found
+
+
+def until(happened: Callable[[], object], seconds: float = 5.0) -> bool:
+    """Wait for something, in small steps; whether it happened in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if happened():
+            return True
+        time.sleep(0.005)
+    return bool(happened())
+
+
+_next = 700_000 + os.getpid() % 1000 * 100
+
+
+def number() -> int:
+    """A number that no other process says."""
+    global _next  # noqa: PLW0603
+    _next += 1
+    return _next
+
+
+@contextmanager
+def shell(program: str, n: int, *, session: bool = True) -> Iterator["subprocess.Popen[bytes]"]:
+    """A shell program; whatever is left of it is gone afterwards."""
+    process = subprocess.Popen(["sh", "-c", program.format(n=n), str(n)], start_new_session=session)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for pid in named(n):
+            os.kill(pid, 9)
+
+
+@contextmanager
+def python(code: str, *arguments: object) -> Iterator["subprocess.Popen[bytes]"]:
+    """A Python program with its output in a pipe."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
