@@ -17,7 +17,7 @@ def present(case: Case) -> Answer:
             f"{seen.command}: {seen.error or ('not executable' if seen.path else 'not found')}",
             "a program that this user may run",
             why=case.profile.engine.why,
-            fix="install the engine (scripts/setup for the demo), or name another: --engine PATH",
+            fix="install the engine (scripts/demo does for the demo), or name another: --engine PATH",
             source=case.profile.engine.source,
         )
     want = case.profile.engine.vllm_version

@@ -2,7 +2,7 @@
 
 from moet_boot.checks.cuda_code import runs_on
 from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed, refuse, skip, unseen, warn
-from moet_boot.checks.scope import GPU
+from moet_boot.checks.scope import GPU, GPU_ANSWERS
 from moet_boot.forecast.gpu_choice import chosen_gpus, used_gpus
 from moet_boot.machine.snapshot import Gpu, Nvml
 from moet_boot.profile.model import GpuRequirement, MemoryKind
@@ -112,7 +112,7 @@ def _logged(case: Case, measured: str) -> Answer:
     )
 
 
-@check("GPU.COUNT", "as many GPUs as the profile needs", needs=("nvml",), scope=GPU)
+@check("GPU.COUNT", "as many GPUs as the profile needs", needs=("nvml",), scope=GPU_ANSWERS)
 def count(case: Case) -> Answer:
     """The cards that the server will see, against the profile."""
     want, choice = needed(case).count, chosen_gpus(case.plan, case.snapshot)
@@ -129,7 +129,7 @@ def count(case: Case) -> Answer:
     )
 
 
-@check("GPU.MODEL", "the GPU that the profile is for", needs=("nvml",), scope=GPU)
+@check("GPU.MODEL", "the GPU that the profile is for", needs=("nvml",), scope=GPU_ANSWERS)
 def model(case: Case) -> Answer:
     """Compute capability and kind of memory decide, the name is a hint."""
     want, found = needed(case), cards(case)
@@ -162,7 +162,7 @@ def _memory_kind(card: Gpu) -> str:
     return "" if card.integrated is None else f", {'unified' if card.integrated else 'its own'} memory"
 
 
-@check("GPU.DRIVER", "a driver that runs the image's CUDA", needs=("nvml",), scope=GPU)
+@check("GPU.DRIVER", "a driver that runs the image's CUDA", needs=("nvml",), scope=GPU_ANSWERS)
 def driver(case: Case) -> Answer:
     """Driver branch against profile and CUDA toolkit of the image; the CUDA that the driver offers too."""
     nvml = case.snapshot.nvml
@@ -216,7 +216,7 @@ def _major(version: str | None) -> int | None:
     return int(head) if head.isdigit() else None
 
 
-@check("GPU.MODE", "the GPU is whole and open to the server", needs=("nvml",), scope=GPU)
+@check("GPU.MODE", "the GPU is whole and open to the server", needs=("nvml",), scope=GPU_ANSWERS)
 def mode(case: Case) -> Answer:
     """MIG splits a card, a compute mode closes it, heat slows it."""
     found = cards(case)
@@ -265,7 +265,7 @@ def _mode(card: Gpu) -> Answer | None:
     return None
 
 
-@check("GPU.KERNELS", "the image has code for this GPU", needs=("nvml", "docker"), scope=GPU)
+@check("GPU.KERNELS", "the image has code for this GPU", needs=("nvml", "docker"), scope=GPU_ANSWERS)
 def kernels(case: Case) -> Answer:
     """Machine code of the image against the compute capability: `a` code runs on its own capability only."""
     image = case.snapshot.docker.image if case.snapshot.docker else None

@@ -4,7 +4,7 @@ from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse,
 from moet_boot.checks.gpu import cards, needed
 from moet_boot.checks.memory import NOTES, available_bytes, is_short
 from moet_boot.checks.memory_held import just_stopped
-from moet_boot.checks.scope import DISCRETE_GPU, GPU
+from moet_boot.checks.scope import GPU_ANSWERS, OWN_MEMORY
 from moet_boot.checks.tenants import Tenant, tenants
 from moet_boot.machine.snapshot import Gpu
 from moet_boot.profile.model import MemoryKind
@@ -13,7 +13,7 @@ from moet_boot.units import format_bytes, from_gib
 ACCEPTABLE_SHORT_BYTES = from_gib(1)
 
 
-@check("GPU.VRAM", "the card is large enough", needs=("nvml",), scope=DISCRETE_GPU)
+@check("GPU.VRAM", "the card is large enough", needs=("nvml",), scope=OWN_MEMORY)
 def vram(case: Case) -> Answer:
     """The card's whole memory against the parts of the boot, one sequence of KV cache among them."""
     found = cards(case)
@@ -54,7 +54,7 @@ def vram(case: Case) -> Answer:
     return passed(measured, f"{format_bytes(max(need, published))}")
 
 
-@check("GPU.VRAM_FREE", "free memory on the chosen GPU", needs=("nvml",), scope=DISCRETE_GPU)
+@check("GPU.VRAM_FREE", "free memory on the chosen GPU", needs=("nvml",), scope=OWN_MEMORY)
 def vram_free(case: Case) -> Answer:
     """Free VRAM of the card that will be used, as the engine will ask for it at its start."""
     for card in cards(case):
@@ -107,7 +107,7 @@ def _free(card: Gpu) -> int | None:
     return max(card.memory.total - card.memory.used, 0)
 
 
-@check("GPU.PROCESSES", "who else holds the GPU", needs=("nvml",), scope=GPU)
+@check("GPU.PROCESSES", "who else holds the GPU", needs=("nvml",), scope=GPU_ANSWERS)
 def processes(case: Case) -> Answer:
     """Tenants of the cards in question: fatal where they take what the boot needs, else worth a word."""
     nvml = case.snapshot.nvml

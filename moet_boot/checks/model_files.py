@@ -23,8 +23,8 @@ def _wanted(case: Case) -> tuple[str, Artefact]:
 def fetch_fix(case: Case, name: str) -> str:
     """How an artefact of a profile is brought here."""
     artefact = case.profile.artefacts[name]
-    other = f"--path {name}=PATH if it lies elsewhere"
-    return f"moet-boot fetch --profile {case.profile.name} --dir DIR; {other}" if artefact.repo else other
+    elsewhere = f"name the place where it lies: --path {name}=PATH"
+    return f"moet-boot fetch --profile {case.profile.name} --dir DIR, or {elsewhere}" if artefact.repo else elsewhere
 
 
 @check("MODEL.PRESENT", "the checkpoint is there", needs=("checkpoint",), scope=CHECKPOINT)

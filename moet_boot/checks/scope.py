@@ -17,9 +17,13 @@ UNIFIED = Scope(
     "GPU and host do not share their memory here",
 )
 GPU = Scope(lambda case: case.profile.hardware.gpu is not None, "the profile needs no GPU")
-DISCRETE_GPU = Scope(
-    lambda case: case.profile.hardware.memory is MemoryKind.DISCRETE and case.profile.hardware.gpu is not None,
-    "no memory of its own on this GPU: MEM.AVAILABLE judges the one pool",
+GPU_ANSWERS = Scope(
+    lambda case: GPU.test(case) and not (case.snapshot.nvml and case.snapshot.nvml.init != "OK"),
+    "the profile needs no GPU, or none answers (GPU.PRESENT)",
+)
+OWN_MEMORY = Scope(
+    lambda case: GPU_ANSWERS.test(case) and case.profile.hardware.memory is MemoryKind.DISCRETE,
+    "no GPU with memory of its own: where GPU and host share one pool, MEM.AVAILABLE judges it",
 )
 STAGING = Scope(
     lambda case: case.forecast.staging is not None,

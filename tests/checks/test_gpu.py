@@ -68,6 +68,15 @@ def test_a_profile_without_gpu_asks_for_none(id_: str) -> None:
     assert judge_by(id_, case_of("demo")).status is Status.SKIPPED
 
 
+@pytest.mark.parametrize(
+    "id_", ["GPU.COUNT", "GPU.MODEL", "GPU.DRIVER", "GPU.MODE", "GPU.KERNELS", "GPU.VRAM_FREE", "GPU.PROCESSES"]
+)
+@pytest.mark.parametrize("profile", ["spark", "rtx6000-a"])
+def test_a_gpu_that_does_not_answer_is_one_refusal_and_no_pass(id_: str, profile: str) -> None:
+    case = case_of(profile, {"nvml": {"init": "LIBRARY_NOT_FOUND"}}, sight=Sight.LIVE)
+    assert judge_by(id_, case).status is Status.SKIPPED
+
+
 def test_the_requirement_is_only_for_profiles_that_have_one() -> None:
     with pytest.raises(ValueError, match="needs no GPU"):
         needed(case_of("demo"))
