@@ -116,9 +116,3 @@ def cache_geometry(cache: CacheFolder, hint: Geometry | None) -> Geometry:
 def _some_layer_fits(facts: CacheFacts, geometry: Geometry) -> bool:
     sizes = part_sizes(geometry, fp4=False)
     return any(not missing_parts(facts, layer, sizes) for layer in range(geometry.n_layers))
-
-
-def extra_layers(cache: CacheFolder, geometry: Geometry) -> tuple[int, ...]:
-    """Layers with files that the geometry does not have."""
-    found = {named[0] for path in cache.path.iterdir() if (named := parse_part_name(path.name))}
-    return tuple(sorted(layer for layer in found if layer >= geometry.n_layers))

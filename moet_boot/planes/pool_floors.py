@@ -4,14 +4,11 @@ All functions are pure. GiB is 2**30 bytes.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from moet_boot.planes.geometry import Geometry, SlotKind
-from moet_boot.planes.knob import PREFIX
 from moet_boot.planes.server_version import ServerVersion
-from moet_boot.planes.w2_settings import W2Settings, switch, whole_number
 from moet_boot.units import GIB, format_bytes
 
 MIN_SLOTS = 8
@@ -88,35 +85,6 @@ def pool_slots(size_gib: float, slot_bytes: int) -> int:
 def delta_slots(size_gib: float, geometry: Geometry, kind: SlotKind = SlotKind.DELTA) -> int:
     """Slots of an FP4 pool: `delta` without a base cache, `fp4` over one, `fp4q` in split mode."""
     return pool_slots(size_gib, geometry.bytes_of(kind))
-
-
-def plan_pools(
-    env: Mapping[str, str],
-    geometry: Geometry,
-    server: ServerVersion,
-    *,
-    top_k: int,
-    n_spec: int = 0,
-    max_num_seqs: int = 1,
-) -> PoolPlan:
-    """The pools that an environment asks for; raises UsageError for values on which the server stops."""
-    settings = W2Settings.from_env(env, server)
-    base = pool_slots(settings.base_cache_gib, geometry.slot_bytes) if settings.base_cache else None
-    fp4: int | None = None
-    if settings.fp4_tier:
-        fp4 = 0 if settings.delta.auto else delta_slots(settings.delta.size_gib, geometry, settings.fp4_slots)
-    return PoolPlan(
-        layers=geometry.n_layers,
-        top_k=top_k,
-        base_slots=base,
-        fp4_slots=fp4,
-        n_spec=n_spec,
-        max_num_seqs=max_num_seqs,
-        gate=switch(env, f"{PREFIX}_GATE"),
-        gate_fp_max=whole_number(env, f"{PREFIX}_GATE_FP_MAX"),
-        prefill_tokens=whole_number(env, f"{PREFIX}_PREFILL_T"),
-        force_pool=switch(env, f"{PREFIX}_FORCE_POOL"),
-    )
 
 
 def fire_floor(layers: int, top_k: int, n_spec: int, max_num_seqs: int, fp_max: int = 3) -> int:

@@ -99,21 +99,11 @@ def switch(env: Mapping[str, str], name: str) -> bool:
     return _text(env, name) == "1"
 
 
-def whole_number(env: Mapping[str, str], name: str) -> int:
-    """An integer knob or its default; raises UsageError when the server could not read it."""
-    return _int(name, _text(env, name))
-
-
 def pool_size(name: str, text: str) -> PoolSize:
     """A size in GiB, or one of the server's words for auto; raises UsageError for anything else."""
     if text in _AUTO:
         return PoolSize(0.0, auto=True)
     return PoolSize(_gib(name, text))
-
-
-def fp4_tier_enabled(env: Mapping[str, str], server: ServerVersion = ServerVersion.V1) -> bool:
-    """Whether this environment switches the FP4 tier on (g.1; the rule is the same in both versions)."""
-    return W2Settings.from_env(env, server).fp4_tier
 
 
 def _text(env: Mapping[str, str], name: str) -> str:

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moet_boot.errors import UsageError
 from moet_boot.planes.geometry import DS4_FLASH, SlotKind
 from moet_boot.planes.pool_floors import (
     PoolLevel,
@@ -16,7 +15,6 @@ from moet_boot.planes.pool_floors import (
     check_resident_fit,
     delta_slots,
     fire_floor,
-    plan_pools,
     pool_slots,
 )
 from moet_boot.planes.server_version import ServerVersion
@@ -153,35 +151,11 @@ def test_a_forced_resident_fit_only_warns() -> None:
     assert found.server_says == "RESIDENT planes exceed"
 
 
-@pytest.mark.parametrize(
-    ("env", "base", "fp4"),
-    [
-        pytest.param({}, None, 170, id="unset is 2 GiB"),
-        pytest.param({"DELTA_GB": "6", "GATE": "1"}, None, 512, id="configuration A"),
-        pytest.param({"DELTA_GB": "0"}, None, None, id="configuration B"),
-        pytest.param({"DELTA_GB": "auto"}, None, 0, id="auto has no slots yet"),
-        pytest.param({"DELTA_GB": "6", "DELTA_SPLIT": "1"}, None, 819, id="split"),
-        pytest.param({"BASE_CACHE_GB": "6", "DELTA_GB": "11.5"}, 910, 923, id="both pools"),
-    ],
-)
-def test_the_pools_of_an_environment(env: dict[str, str], base: int | None, fp4: int | None) -> None:
-    full = {f"VLLM_MOE_W2_{name}": value for name, value in env.items()}
-    pools = plan_pools(full, DS4_FLASH, V1, top_k=6)
-    assert (pools.base_slots, pools.fp4_slots) == (base, fp4)
-    assert pools.gate is ("GATE" in env)
-    assert (pools.prefill_tokens, pools.gate_fp_max, pools.layers) == (96, 3, 43)
-
-
 def test_configuration_a_stands_on_its_floor() -> None:
-    env = {"VLLM_MOE_W2_DELTA_GB": "6", "VLLM_MOE_W2_GATE": "1", "VLLM_MOE_W2_FORCE_POOL": "1"}
-    assert check_pools(plan_pools(env, DS4_FLASH, V2, top_k=6), V2) == []
-    (found,) = check_pools(plan_pools(env, DS4_FLASH, V2, top_k=6, n_spec=2), V2)
+    slots = delta_slots(6, DS4_FLASH)
+    assert check_pools(plan(fp4_slots=slots, gate=True), V2) == []
+    (found,) = check_pools(plan(fp4_slots=slots, gate=True, n_spec=2, force_pool=True), V2)
     assert (found.level, found.rule) == (PoolLevel.WARN, PoolRule.FIRE_FLOOR)
-
-
-def test_an_unreadable_knob_is_one_error() -> None:
-    with pytest.raises(UsageError, match="GATE_FP_MAX"):
-        plan_pools({"VLLM_MOE_W2_GATE_FP_MAX": "x"}, DS4_FLASH, V1, top_k=6)
 
 
 @given(

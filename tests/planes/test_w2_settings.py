@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from moet_boot.errors import UsageError
 from moet_boot.planes.geometry import SlotKind
 from moet_boot.planes.server_version import ServerVersion
-from moet_boot.planes.w2_settings import W2Settings, fp4_tier_enabled, pool_size, switch, whole_number
+from moet_boot.planes.w2_settings import W2Settings, pool_size, switch
 
 V1, V2 = ServerVersion.V1, ServerVersion.V2
 P = "VLLM_MOE_W2_"
@@ -54,7 +54,8 @@ def test_only_the_exact_string_1_is_on(value: str, *, on: bool) -> None:
 )
 @pytest.mark.parametrize("server", ServerVersion)
 def test_when_the_fp4_tier_is_on(env: dict[str, str], *, enabled: bool, server: ServerVersion) -> None:
-    assert fp4_tier_enabled({P + name: value for name, value in env.items()}, server) is enabled
+    settings = W2Settings.from_env({P + name: value for name, value in env.items()}, server)
+    assert settings.fp4_tier is enabled
 
 
 @pytest.mark.parametrize(
@@ -117,13 +118,6 @@ def test_pool_sizes() -> None:
     assert pool_size("X", "auto").auto
     assert pool_size("X", "0.5").size_gib == 0.5
     assert W2Settings.from_env({f"{P}BASE_RAM_GB": "auto"}, V1).base_ram == pool_size("X", "auto")
-
-
-def test_whole_numbers() -> None:
-    assert whole_number({}, f"{P}PREFILL_T") == 96
-    assert whole_number({f"{P}PREFILL_T": "200"}, f"{P}PREFILL_T") == 200
-    with pytest.raises(UsageError, match="PREFILL_T"):
-        whole_number({f"{P}PREFILL_T": "many"}, f"{P}PREFILL_T")
 
 
 @given(

@@ -11,6 +11,10 @@ from moet_boot.planes.convert_request import Container, ConvertRequest, Fp4
 
 app = typer.Typer(add_completion=False)
 
+Checkpoint = Annotated[Path | None, typer.Option(help="Gives identity, geometry, and FP4 parts that SRC lacks.")]
+ServedPath = Annotated[str | None, typer.Option(help="The model string exactly as the server gets it, e.g. /model.")]
+Parts = Annotated[Fp4, typer.Option(help="FP4 parts: auto takes what SRC or checkpoint give; delta is a pool's pack.")]
+
 
 @app.command()
 def convert(
@@ -18,19 +22,13 @@ def convert(
     *,
     to: Annotated[Container, typer.Option(help="Format of the result.")],
     out: Annotated[Path, typer.Option(help="A file for moet2pf; the store's or cache's root folder otherwise.")],
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Gives identity, geometry, and FP4 parts that the source lacks.")
-    ] = None,
-    served_path: Annotated[
-        str | None, typer.Option(help="The model string exactly as the server will get it, such as /model.")
-    ] = None,
+    checkpoint: Checkpoint = None,
+    served_path: ServedPath = None,
     ckpt_id: Annotated[str | None, typer.Option(help="The identity itself, instead of computing it.")] = None,
     repo: Annotated[str | None, typer.Option(help="Written into a plane file's header.")] = None,
     revision: Annotated[str | None, typer.Option(help="The checkpoint's commit, for headers and v2 ids.")] = None,
     zero_mode: Annotated[str | None, typer.Option(help="auto, sign or alt; the source's, else auto.")] = None,
-    fp4: Annotated[
-        Fp4, typer.Option(help="FP4 parts: auto takes what source or checkpoint give; delta is a pool's pack.")
-    ] = Fp4.AUTO,
+    fp4: Parts = Fp4.AUTO,
     force: Annotated[bool, typer.Option("--force", help="Replace what exists once the new one is whole.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document; progress as NDJSON on stderr.")] = False,
 ) -> int:

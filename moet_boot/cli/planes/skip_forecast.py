@@ -12,6 +12,9 @@ from moet_boot.planes.skip_modes import ContentsMode
 
 app = typer.Typer(add_completion=False)
 
+Mounts = Annotated[list[str] | None, typer.Option("--map", help="CONTAINER=HOST of a mount; repeatable. None: same.")]
+Contents = Annotated[ContentsMode, typer.Option(help="Slots to compare with the checkpoint: none, one a layer, all.")]
+
 
 @app.command("skip-forecast")
 def skip_forecast(
@@ -22,16 +25,12 @@ def skip_forecast(
     env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE of the server's environment; repeatable.")] = None,
     model_dir: Annotated[Path | None, typer.Option(help="The checkpoint's folder on this machine.")] = None,
     served_path: Annotated[str | None, typer.Option(help="The model string exactly as the server gets it.")] = None,
-    map_: Annotated[
-        list[str] | None, typer.Option("--map", help="CONTAINER=HOST of a mount; repeatable. None: same paths.")
-    ] = None,
+    map_: Mounts = None,
     server: Annotated[ServerVersion | None, typer.Option(help="Whose rules: pull request 16 or the main line.")] = None,
     tp: Annotated[int | None, typer.Option(min=1, max=64, help="Tensor-parallel size.")] = None,
     rank: Annotated[int, typer.Option(min=0, help="Which rank to look at.")] = 0,
     revision: Annotated[str, typer.Option(help="The server's --revision, part of v2 identities.")] = "",
-    contents: Annotated[
-        ContentsMode, typer.Option(help="Slots to compare with the checkpoint: none, one a layer, or all.")
-    ] = ContentsMode.SAMPLE,
+    contents: Contents = ContentsMode.SAMPLE,
     json: Annotated[bool, typer.Option("--json", help="One JSON document; progress as NDJSON on stderr.")] = False,
 ) -> int:
     """Forecast layer by layer whether the server skips loading experts, from which store, and why not.
