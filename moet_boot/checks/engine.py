@@ -5,6 +5,9 @@ from moet_boot.checks.scope import PROCESS
 from moet_boot.engine.flags import argument_faults
 from moet_boot.profile.vllm_flags import catalogue_version
 
+PROGRAM_WORDS = 3
+"""`serve` is looked for in the first words: `vllm serve`, or an interpreter before it."""
+
 
 @check("ENGINE.PRESENT", "the server program is there", needs=("engine",), scope=PROCESS)
 def present(case: Case) -> Answer:
@@ -52,12 +55,11 @@ def flags(case: Case) -> Answer:
 
 
 def _arguments(case: Case) -> tuple[str, ...]:
-    """What stands behind the program, or behind the image's entrypoint."""
+    """What stands behind `vllm serve`, or behind an image's entrypoint; nothing of a program that we do not know."""
     argv = case.plan.argv
     if case.plan.runtime == "docker":
-        # an image that is started without arguments of the profile gets those of the user alone
         return argv
-    return argv[max(len(case.profile.engine.command), 2) :]
+    return argv[argv.index("serve") + 1 :] if "serve" in argv[:PROGRAM_WORDS] else ()
 
 
 CHECKS: tuple[Check, ...] = (present, flags)

@@ -2,7 +2,7 @@
 
 from moet_boot.checks.cuda_code import runs_on
 from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed, refuse, skip, unseen, warn
-from moet_boot.checks.scope import GPU, GPU_ANSWERS
+from moet_boot.checks.scope import GPU, GPU_ANSWERS, IMAGE_ON_GPU
 from moet_boot.forecast.gpu_choice import chosen_gpus, used_gpus
 from moet_boot.machine.snapshot import Gpu, Nvml
 from moet_boot.profile.model import GpuRequirement, MemoryKind
@@ -265,12 +265,12 @@ def _mode(card: Gpu) -> Answer | None:
     return None
 
 
-@check("GPU.KERNELS", "the image has code for this GPU", needs=("nvml", "docker"), scope=GPU_ANSWERS)
+@check("GPU.KERNELS", "the image has code for this GPU", needs=("nvml", "docker"), scope=IMAGE_ON_GPU)
 def kernels(case: Case) -> Answer:
     """Machine code of the image against the compute capability: `a` code runs on its own capability only."""
     image = case.snapshot.docker.image if case.snapshot.docker else None
     found = cards(case)
-    if case.plan.runtime != "docker" or image is None or not image.cuda_archs or not found or found[0].cc is None:
+    if image is None or not image.cuda_archs or not found or found[0].cc is None:
         return skip("the architectures in the image, or the GPU's capability, are not known")
     measured = f"{image.ref} has code for {', '.join(image.cuda_archs)}; GPU {found[0].index} is {found[0].cc}"
     if runs_on(image.cuda_archs, found[0].cc):

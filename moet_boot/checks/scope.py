@@ -21,6 +21,10 @@ GPU_ANSWERS = Scope(
     lambda case: GPU.test(case) and not (case.snapshot.nvml and case.snapshot.nvml.init != "OK"),
     "the profile needs no GPU, or none answers (GPU.PRESENT)",
 )
+IMAGE_ON_GPU = Scope(
+    lambda case: GPU_ANSWERS.test(case) and case.plan.runtime == "docker",
+    "no image is started on a GPU that answers",
+)
 OWN_MEMORY = Scope(
     lambda case: GPU_ANSWERS.test(case) and case.profile.hardware.memory is MemoryKind.DISCRETE,
     "no GPU with memory of its own: where GPU and host share one pool, MEM.AVAILABLE judges it",

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,12 @@ def test_flags(profile: str, sets: tuple[str, ...], extra: tuple[str, ...], stat
     finding = judge_by("ENGINE.FLAGS", case_of(profile, sets=sets, extra=extra))
     assert finding.status == status, finding
     assert all(word in said(finding) for word in words), said(finding)
+
+
+def test_arguments_of_a_program_that_nobody_knows_are_not_judged() -> None:
+    case = case_of("demo")
+    chained = replace(case, plan=replace(case.plan, argv=("/opt/entrypoint.sh", "--whatever", "it", "takes")))
+    assert judge_by("ENGINE.FLAGS", chained).measured.startswith("0 arguments")
 
 
 def test_the_program_itself_is_no_argument() -> None:

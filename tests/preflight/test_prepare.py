@@ -105,7 +105,8 @@ def test_receipts_of_this_host_correct_its_forecast() -> None:
     machine = Machine("spark")
     request = Request("spark", verify=Verify.NONE)
     plain = live(request, machine)
-    learned = live(request, machine, (receipt_of(plain.plan.digest, 108 * GIB),))
+    boots = tuple(receipt_of(plain.plan.digest, 108 * GIB) for _ in range(2))
+    learned = live(request, machine, boots)
     assert learned.forecast.host_required_bytes == 116 * GIB
     assert learned.verdict.level is Level.REFUSE
     other = live(request, machine, (receipt_of("another plan", 108 * GIB),))
