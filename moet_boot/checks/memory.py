@@ -3,8 +3,9 @@
 from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed, refuse, unseen, warn
 from moet_boot.checks.scope import STAGING, UNIFIED
 from moet_boot.forecast import Staging
+from moet_boot.forecast.staging import LAYER_BYTES
 from moet_boot.machine.snapshot import MemInfo
-from moet_boot.units import format_bytes, from_gib
+from moet_boot.units import KIB, format_bytes, from_gib
 
 NOTES = "field notes on unified memory"
 DRIVER_FREE_BYTES = from_gib(3)
@@ -102,7 +103,7 @@ def free(case: Case) -> Answer:
     meminfo = case.snapshot.meminfo
     if meminfo is None:
         return unseen(case, "meminfo")
-    measured = f"{format_bytes(meminfo.free_bytes)} free (MemFree), {format_bytes(meminfo.cached * 1024)} page cache"
+    measured = f"{format_bytes(meminfo.free_bytes)} free (MemFree), {format_bytes(meminfo.cached * KIB)} page cache"
     if meminfo.free_bytes >= DRIVER_FREE_BYTES:
         return passed(measured, f"{format_bytes(DRIVER_FREE_BYTES)} that the driver gets without reclaim")
     return warn(
@@ -121,7 +122,10 @@ def transient(case: Case) -> Answer:
     if staged is None or seen is None:
         return unseen(case, "MemAvailable", Status.REFUSE)
     if not staged.known:
-        return unseen(case, f"state of the {staged.store}", Status.REFUSE, reader="stores")
+        # what nobody looked at matters when the worst of it would not fit
+        worst = min(case.forecast.steady_host_bytes + staged.layers * LAYER_BYTES, OBSERVED_NEED_BYTES)
+        blind = Status.WARN if seen + _free_swap(case) >= worst else Status.REFUSE
+        return unseen(case, f"state of the {staged.store}", blind, reader="stores")
     if not staged.missed:
         return passed(f"no layer of {staged.layers} is staged: the {staged.store} serves them all")
     return _staged(case, staged, seen)
@@ -130,7 +134,7 @@ def transient(case: Case) -> Answer:
 def _staged(case: Case, staged: Staging, seen: int) -> Answer:
     need = case.forecast.host_required_bytes
     least = min(need, OBSERVED_NEED_BYTES)
-    swap = case.snapshot.meminfo.swap_free * 1024 if case.snapshot.meminfo else 0
+    swap = _free_swap(case)
     measured = (
         f"{staged.missed} of {staged.layers} layers are staged in host RAM ({format_bytes(staged.staged_bytes)});"
         f" {format_bytes(seen)} of host RAM available, {format_bytes(swap)} of free swap. {staged.problem}"
@@ -147,6 +151,10 @@ def _staged(case: Case, staged: Staging, seen: int) -> Answer:
         " a host with more RAM, or add temporary swap",
         source="vLLM-Moet pull request 16 (code); the 51 GiB are published for one host",
     )
+
+
+def _free_swap(case: Case) -> int:
+    return case.snapshot.meminfo.swap_free * KIB if case.snapshot.meminfo else 0
 
 
 CHECKS: tuple[Check, ...] = (available, free, transient)

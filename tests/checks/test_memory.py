@@ -135,6 +135,14 @@ def test_staging_that_nobody_looked_at_could_hide_a_freeze() -> None:
     assert judge_by("MEM.TRANSIENT", case_of("rtx6000-a", {"files": []}, sight=Sight.REHEARSED)).status == "skipped"
 
 
+def test_staging_that_nobody_looked_at_is_harmless_where_all_of_it_would_fit() -> None:
+    roomy = {"files": [], "meminfo.MemTotal": 128 * GIB_KB, "meminfo.MemAvailable": 100 * GIB_KB}
+    finding = judge_by("MEM.TRANSIENT", case_of("rtx6000-a", roomy))
+    assert (finding.status, finding.stops) == (Status.SKIPPED, False)
+    live = judge_by("MEM.TRANSIENT", case_of("rtx6000-a", roomy, sight=Sight.LIVE))
+    assert live.status is Status.WARN
+
+
 def test_a_store_in_pinned_memory_counts_for_the_host() -> None:
     """DELTA on without STORE_DIR pins 129 GiB (planes.md f.5)."""
     case = case_of("rtx6000-a", sets=("VLLM_MOE_W2_STORE_DIR=",))
