@@ -26,7 +26,7 @@ ORPHAN_TERM_S = 0.5
 """Once the first process is gone, its children get this long to follow by themselves."""
 KILL_TIMEOUT_S = 10.0
 LOOK_EVERY_S = 1.0
-HOLDERS_EVERY_S = 5.0
+HOLDERS_EVERY_S = 2.0
 OOM_SCORE_ADJ = 800
 """Before the host's daemons, behind nothing (field notes: unified memory, section 6)."""
 
@@ -173,9 +173,9 @@ class ServerProcess:
             self._kill(self._tree)
 
     def close(self) -> None:
-        """Kill what still runs, archive the log, remove the group. Safe to call twice."""
+        """Kill what still runs, remove leftovers and group, archive the log. Safe to call twice."""
         if self._tree:
-            self._kill(self._tree)
+            self._clean_up(self._kill(self._tree))
             self._tree.close()
             self._tree = None
         if self._cgroup and self.group:

@@ -45,6 +45,12 @@ def is_there(pid: int) -> bool:
         return False
 
 
+def segments(server: ServerProcess) -> set[Path]:
+    """What its processes have mapped of shared memory."""
+    maps = "".join(Path(f"/proc/{p.pid}/maps").read_text(encoding="utf-8") for p in server.processes())
+    return {Path(word) for word in maps.split() if word.startswith("/dev/shm/psm_")}
+
+
 class QuickClock:
     """Time that runs five times as fast, so that repeated TERMs need no waiting."""
 
@@ -283,15 +289,19 @@ class TestStop:
 
 class TestLeftovers:
     def test_shared_memory_of_a_killed_engine_is_removed(self, launch: Launch) -> None:
-        before = set(Path("/dev/shm").glob("psm_*"))
         server = launch(shm=True)
         wait_for(server, READY)
-        held = set(Path("/dev/shm").glob("psm_*")) - before
-        assert len(held) >= 1
+        (held,) = segments(server)
         report = server.stop(0)
-        assert len(report.removed) == 1
-        assert {Path(name) for name in report.removed} <= held
-        assert not Path(report.removed[0]).exists()
+        assert report.removed == (str(held),)
+        assert not held.exists()
+
+    def test_a_close_without_a_stop_cleans_up_too(self, launch: Launch) -> None:
+        server = launch(shm=True)
+        wait_for(server, READY)
+        (held,) = segments(server)
+        server.close()
+        assert not held.exists()
 
     def test_segments_seen_before_everything_died(self, launch: Launch) -> None:
         server = launch(shm=True)
