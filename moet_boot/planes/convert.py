@@ -56,7 +56,8 @@ def convert_planes(request: ConvertRequest, on_progress: Progress = no_progress)
         fp4 = _choose_fp4(request, source)
         with _maker(request, source, fp4) as maker:
             targets = make_targets(request, source, fp4)
-            files = _write(targets, _Slots(source, maker), request.out, on_progress)
+            _require_room(targets, request, fp4)
+            files = _write(targets, _Slots(source, maker), on_progress)
         return ConvertReport(
             source=request.source,
             to=request.to,
@@ -92,7 +93,7 @@ class _Slots:
 
     def _require_same_model(self, maker: SlotSource, layer: int, expert: int) -> None:
         """FP4 parts of another checkpoint would pass every check of the server and give wrong answers."""
-        shared = [name for name in BASE_SECTIONS if name in self.source.sections]
+        shared = self.source.sections
         mine = self.source.slot(layer, expert, shared)
         made = maker.slot(layer, expert, shared)
         differing = differing_sections(mine, made, shared)
@@ -104,13 +105,20 @@ class _Slots:
             )
 
 
-def _write(targets: list[SlotTarget], slots: _Slots, out: Path, on_progress: Progress) -> list[Path]:
+def _require_room(targets: list[SlotTarget], request: ConvertRequest, fp4: Fp4) -> None:
+    """Refuse before the first byte what is in the way or will not fit."""
+    for target in targets:
+        target.claim()
+    folder = request.out if request.out.is_dir() else request.out.parent
+    parts = "" if fp4 is Fp4.NONE else f" with FP4 parts ({fp4}; --fp4 none leaves them out)"
+    total = sum(target.bytes_to_write for target in targets)
+    require_space(folder, total, f"converting {request.source.name}{parts}")
+
+
+def _write(targets: list[SlotTarget], slots: _Slots, on_progress: Progress) -> list[Path]:
     """Fill all targets, then publish all; on any failure nothing temporary stays."""
     source = slots.source
     total = sum(target.bytes_to_write for target in targets)
-    for target in targets:
-        target.claim()
-    require_space(out if out.is_dir() else out.parent, total, f"converting {source.path.name}")
     needs = frozenset(name for target in targets for name in target.needs)
     count = len(source.layers) * source.geometry.n_experts
     started: list[SlotTarget] = []

@@ -272,6 +272,16 @@ def test_fp4_parts_of_another_checkpoint_are_refused(tmp_path: Path) -> None:
     assert convert(other, "cache-v1", tmp_path / "out", fp4=Fp4.NONE, **IDENTITY["v1"]).fp4 is Fp4.NONE
 
 
+def test_a_delta_pack_of_another_checkpoint_is_noticed_too(tmp_path: Path) -> None:
+    convert(OWN, "pack-v1", tmp_path / "delta", fp4=Fp4.DELTA, **IDENTITY["v1"])
+    base = convert(tmp_path / "delta", "pack-v1", tmp_path / "base", fp4=Fp4.NONE, checkpoint=CHECKPOINT)
+    assert diff_planes(tmp_path / "base", OWN).same
+    assert base.layers == (0, 1)
+    flip(tmp_path / "delta/delta.rank0of1.pack", 100)
+    with pytest.raises(ArtefactDamagedError, match=r"fp13 differ"):
+        convert(tmp_path / "delta", "pack-v1", tmp_path / "again", fp4=Fp4.NONE, checkpoint=CHECKPOINT)
+
+
 def test_two_conversions_into_one_folder_do_not_mix(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with FileLock(tmp_path / "out/.convert.tmp-moet-boot.lock"), pytest.raises(BusyError, match="being written"):
@@ -290,7 +300,7 @@ def test_places_that_are_none(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_known_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "statvfs", lambda _path: os.statvfs_result((1,) * 10))
-    with pytest.raises(MoetBootError, match="are free"):
+    with pytest.raises(MoetBootError, match=r"--fp4 none leaves them out.* are free"):
         convert(OWN, "cache-v1", tmp_path / "out", **IDENTITY["v1"])
     assert list(tmp_path.iterdir()) == []
 
