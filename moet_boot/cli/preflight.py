@@ -3,15 +3,16 @@
 import os
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moet_boot.cli.output import Output
 
-app = typer.Typer(add_completion=False)
+if TYPE_CHECKING:
+    from moet_boot.preflight import Request
 
-VERIFY = typer.Option(help="Slots of the plane file to read: quick, sample, full or none.")
+app = typer.Typer(add_completion=False)
 
 
 @app.command()
@@ -20,7 +21,7 @@ def preflight(  # noqa: PLR0917  (each is an option with a name)
     variant: Annotated[str | None, typer.Option(help="Variant of the profile, such as mtp.")] = None,
     sets: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE over the profile; repeatable.")] = None,
     snapshot: Annotated[Path | None, typer.Option(help="Judge this recorded machine instead of this one.")] = None,
-    verify: Annotated[str, VERIFY] = "quick",
+    verify: Annotated[str, typer.Option(help="Slots of a plane file to read: quick, sample, full, none.")] = "quick",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Without GPU, docker and artefacts (CI).")] = False,
     accept_risk: Annotated[list[str] | None, typer.Option(help="Let this one refusal through; repeatable.")] = None,
     path: Annotated[list[str] | None, typer.Option(help="NAME=PATH: where an artefact lies; repeatable.")] = None,
@@ -47,14 +48,8 @@ def preflight(  # noqa: PLR0917  (each is an option with a name)
 
       moet-boot preflight --profile spark --accept-risk MEM.CONTIGUOUS
     """
-    from moet_boot.cli.preflight_view import verdict_view
-    from moet_boot.preflight import prepare
-    from moet_boot.preflight.document import preflight_document
-    from moet_boot.preflight.junit import write_junit
     from moet_boot.preflight.request import read_request
 
-    started = time.monotonic()
-    output = Output(json_mode=json_mode)
     request = read_request(
         profile,
         variant=variant,
@@ -67,6 +62,16 @@ def preflight(  # noqa: PLR0917  (each is an option with a name)
         runtime=runtime,
         engine=engine,
     )
+    return _answer(request, Output(json_mode=json_mode), junit, fail_on_warn=fail_on_warn)
+
+
+def _answer(request: "Request", output: Output, junit: Path | None, *, fail_on_warn: bool) -> int:
+    from moet_boot.cli.preflight_view import verdict_view
+    from moet_boot.preflight import prepare
+    from moet_boot.preflight.document import preflight_document
+    from moet_boot.preflight.junit import write_junit
+
+    started = time.monotonic()
     prepared = prepare(request, env=os.environ)
     duration_s = time.monotonic() - started
     if junit is not None:

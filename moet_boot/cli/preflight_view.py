@@ -1,7 +1,7 @@
 """How people read a verdict: the word first, then what stops the boot, then what to know, then the memory."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -36,9 +36,12 @@ def _parts(prepared: Prepared) -> Iterator[RenderableType]:
     headline.append(f"  {name}: {_summary(prepared)}", style="default")
     yield headline
     yield Text(f"judged: {SIGHTS[prepared.case.sight]}", style="dim")
-    yield from _findings(verdict.refusals, "x", "red")
-    yield from _findings(verdict.taken_risks, "x", "yellow", " [accepted]")
-    yield from _findings(verdict.warnings, "!", "yellow")
+    for finding in verdict.refusals:
+        yield from _finding(finding, "x", "red", " [cannot be accepted]" if finding.id in verdict.accepted else "")
+    for finding in verdict.taken_risks:
+        yield from _finding(finding, "x", "yellow", " [accepted]")
+    for finding in verdict.warnings:
+        yield from _finding(finding, "!", "yellow")
     yield Text()
     if verdict.passes:
         yield _tally("passed", verdict.passes, "green")
@@ -72,19 +75,18 @@ def _tally(word: str, findings: list[Finding], style: str) -> Text:
     return Text(f"{len(findings)} {word}: {counts}", style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _findings(findings: Iterable[Finding], mark: str, style: str, note: str = "") -> Iterator[RenderableType]:
-    for finding in findings:
-        yield Text()
-        title = Text(f"{mark} {finding.id}", style=f"bold {style}")
-        title.append(f"  {finding.title}{note}", style="default")
-        yield title
-        rows = Table.grid(padding=(0, 1))
-        rows.add_column(style="dim", no_wrap=True)
-        rows.add_column(overflow="fold")
-        for label in ("measured", "required", "why", "fix", "source"):
-            if text := getattr(finding, label):
-                rows.add_row(label, Text(text, style="bold" if label == "fix" else "dim" if label == "source" else ""))
-        yield Padding(rows, (0, 0, 0, 2))
+def _finding(finding: Finding, mark: str, style: str, note: str = "") -> Iterator[RenderableType]:
+    yield Text()
+    title = Text(f"{mark} {finding.id}", style=f"bold {style}")
+    title.append(f"  {finding.title}{note}", style="default")
+    yield title
+    rows = Table.grid(padding=(0, 1))
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for label in ("measured", "required", "why", "fix", "source"):
+        if text := getattr(finding, label):
+            rows.add_row(label, Text(text, style="bold" if label == "fix" else "dim" if label == "source" else ""))
+    yield Padding(rows, (0, 0, 0, 2))
 
 
 class Bars:

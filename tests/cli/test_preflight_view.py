@@ -41,6 +41,31 @@ def test_a_narrow_terminal_loses_no_word_of_a_remedy() -> None:
     assert "command line and reboot" in narrow.replace("  ", " ")
 
 
+GOLDEN = """\
+REFUSE  spark: 1 finding against this boot
+judged: a recorded snapshot
+
+x NET.PORT  the port is free
+  measured port 8010 is taken by container nemoclaw-vllm
+  required port 8010 free
+  why      on the host's network the engine finds out only after it has loaded for minutes
+  fix      choose another: --set port=8011, or stop nemoclaw-vllm yourself if it may go
+"""
+
+
+def test_what_a_person_reads() -> None:
+    """Word for word, up to the numbers of passed checks, which grow."""
+    shown = "\n".join(line.rstrip() for line in view_of("spark-port-taken", 100).splitlines())
+    top, _, rest = shown.partition(" passed: ")
+    assert top.rstrip("0123456789 ").rstrip("\n") + "\n" == GOLDEN
+    assert rest
+
+
+def test_a_risk_that_cannot_be_accepted_is_told_so() -> None:
+    shown = view_of("spark-plane-truncated", 100, "spark", "PLANE.SIZE")
+    assert "x PLANE.SIZE  the plane file's size [cannot be accepted]" in shown
+
+
 def test_a_card_and_its_host_are_two_pools() -> None:
     shown = view_of("rtx-tn-cached-boot-62gib-host", 100, "rtx6000-a")
     assert shown.startswith("SAFE  rtx6000-a: nothing speaks against this boot")
