@@ -33,8 +33,7 @@ def preflight(  # noqa: PLR0917  (each is an option with a name)
 ) -> int:
     """Judge whether a boot would be safe on this machine. Reads only, changes nothing.
 
-    Exit codes: 0 safe or warnings, 2 usage, 3 refused, 4 warnings with --fail-on-warn, 5 an artefact is damaged,
-    6 an artefact is missing.
+    Exit codes: 2 usage, 3 refused, 4 warnings with --fail-on-warn, 5 artefact damaged, 6 artefact missing, else 0.
 
     Examples:
 

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from moet_boot.checks.finding import Finding
+from moet_boot.forecast import Term
 from moet_boot.preflight.pools import MemoryPool, memory_pools
 from moet_boot.preflight.prepare import Prepared
 from moet_boot.receipts.redact import redact_argv, redact_env
@@ -19,7 +20,7 @@ def preflight_document(prepared: Prepared, duration_s: float) -> dict[str, Any]:
         "variant": prepared.profile.variant,
         "verdict": prepared.verdict.level.value,
         "findings": [finding_row(finding) for finding in prepared.verdict.findings],
-        "memory": _memory(memory_pools(prepared.case)),
+        "memory": _memory(memory_pools(prepared.case)) | {"terms": [_term_row(t) for t in prepared.forecast.terms]},
         "plan": {
             "runtime": plan.runtime,
             "argv": redact_argv(plan.argv),
@@ -44,6 +45,17 @@ def _memory(pools: list[MemoryPool]) -> dict[str, Any]:
     """The deciding pool at the top; with a card of its own, the host's memory beside it."""
     first, *others = pools
     return _pool_row(first) | {"others": [_pool_row(pool) for pool in others]}
+
+
+def _term_row(term: Term) -> dict[str, Any]:
+    return {
+        "name": term.name,
+        "pool": term.pool,
+        "bytes": term.bytes,
+        "first": term.first.value,
+        "last": term.last.value,
+        "source": term.source,
+    }
 
 
 def _pool_row(pool: MemoryPool) -> dict[str, Any]:

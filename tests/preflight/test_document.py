@@ -45,6 +45,12 @@ def test_the_memory_of_a_card_and_its_host() -> None:
     assert [pool["pool"] for pool in memory["others"]] == ["host memory"]
 
 
+def test_every_part_of_the_forecast_says_where_it_comes_from() -> None:
+    terms = document_of("spark-port-taken")["memory"]["terms"]
+    assert {"planes", "kv_cache", "host_side"} <= {term["name"] for term in terms}
+    assert all(term["source"] and term["bytes"] > 0 for term in terms)
+
+
 def test_the_plan_is_the_very_plan() -> None:
     document = document_of("rtx-tn-cached-boot-62gib-host", "rtx6000-a")
     prepared = prepare(Request("rtx6000-a", snapshot=FIELD / "rtx-tn-cached-boot-62gib-host.json"), env={})

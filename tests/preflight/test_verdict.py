@@ -1,11 +1,14 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from moet_boot.checks.catalogue import known_ids
 from moet_boot.checks.finding import Answer, Case, Check, Sight, Status, check, passed, refuse, skip, warn
 from moet_boot.errors import UsageError
 from moet_boot.exits import Exit
 from moet_boot.preflight import Level, Verdict, judge
 from moet_boot.preflight.verdict import check_risk_ids
-from tests.checks.cases import case_of
+from tests.checks.cases import GIB_KB, case_of
 
 
 def says(id_: str, answer: Answer) -> Check:
@@ -102,3 +105,40 @@ def test_risks_are_named_by_ids_that_exist() -> None:
     with pytest.raises(UsageError) as far:
         check_risk_ids(["everything"])
     assert "such as MEM.AVAILABLE" in far.value.fix
+
+
+RANK = {Level.SAFE: 0, Level.WARN: 1, Level.REFUSE: 2}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.floats(0, 120), st.floats(0, 120))
+def test_less_memory_never_improves_a_verdict(one: float, other: float) -> None:
+    levels = []
+    for taken in sorted([one, other]):
+        left = max(118 - taken, 0)
+        changes = {"meminfo.MemAvailable": int(left * GIB_KB), "meminfo.MemFree": int(left * GIB_KB * 0.96)}
+        levels.append(RANK[judge(case_of("spark", changes)).level])
+    assert levels[0] <= levels[1]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(["rtx6000-a", "rtx6000-b"]), st.integers(0, 102_641_958_912), st.integers(0, 102_641_958_912))
+def test_more_of_the_card_in_use_never_improves_a_verdict(profile: str, one: int, other: int) -> None:
+    used = [{"nvml.gpus.0.memory.used": size} for size in sorted([one, other])]
+    levels = [RANK[judge(case_of(profile, changes)).level] for changes in used]
+    assert levels[0] <= levels[1]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["spark", "rtx6000-a"]),
+    st.lists(st.sampled_from(sorted(known_ids())), max_size=6),
+    st.floats(1, 118),
+)
+def test_accepting_never_makes_a_verdict_worse_nor_hides_a_finding(profile: str, ids: list[str], gib: float) -> None:
+    case = case_of(profile, {"meminfo.MemAvailable": int(gib * GIB_KB * 0.4), "nvml.gpus.0.mig": "Enabled"})
+    plain, accepted = judge(case), judge(case, accepted=ids)
+    assert RANK[accepted.level] <= RANK[plain.level]
+    assert accepted.findings == plain.findings
+    assert set(plain.refusals) - set(accepted.refusals) == set(accepted.taken_risks)
+    assert {finding.id for finding in accepted.taken_risks} <= set(ids)
