@@ -16,7 +16,7 @@ def _integer(name: str, default: str | None, meaning: str, servers: frozenset[Se
     return Knob(PREFIX + name, default, KnobKind.INTEGER, meaning, servers)
 
 
-def _number(name: str, default: str, meaning: str, servers: frozenset[ServerVersion] = BOTH) -> Knob:
+def _number(name: str, default: str | None, meaning: str, servers: frozenset[ServerVersion] = BOTH) -> Knob:
     return Knob(PREFIX + name, default, KnobKind.NUMBER, meaning, servers)
 
 
@@ -72,7 +72,7 @@ _STORES = (
         "pinned RAM over the base pack; needs STORE_DIR",
         BOTH,
     ),
-    _number("_BASE_NVME_RATIO", "0", "obsolete: logged as an error and ignored"),
+    _number("_BASE_NVME_RATIO", None, "obsolete: logged as an error and ignored"),
     _switch("_TIER_DIRECT", "0", "RAM arena: O_DIRECT on a miss"),
     _switch("_TIER_SCAN", "1", "RAM arena: prefill never evicts"),
     _switch("_TIER_PREHEAT", "1", "RAM arena: reload the hot list at boot"),
