@@ -15,7 +15,7 @@ from moet_boot.planes.path_map import PathMap
         (["/a=/x"], "/ab", None),
         (["/a=/x", "/a/b=/y"], "/a/b/c", "/y/c"),
         (["/a/=/x/"], "/a/b/", "/x/b"),
-        (["/=/root"], "/store", "/root/store"),
+        (["/=/mnt"], "/store", "/mnt/store"),
         (["/a=/x=y"], "/a", "/x=y"),
     ],
 )
