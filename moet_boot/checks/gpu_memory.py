@@ -2,7 +2,7 @@
 
 from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.gpu import cards, needed
-from moet_boot.checks.memory import NOTES, available_bytes, is_short
+from moet_boot.checks.memory import LARGE_BYTES, NOTES, available_bytes, is_cause
 from moet_boot.checks.memory_held import just_stopped
 from moet_boot.checks.scope import GPU_ANSWERS, OWN_MEMORY
 from moet_boot.checks.tenants import Tenant, tenants
@@ -118,7 +118,7 @@ def processes(case: Case) -> Answer:
         small = sum(len(card.processes) for card in found)
         return passed(f"{small} small processes (displays)" if small else "no GPU process", "no other tenant")
     names = ", ".join(str(tenant) for tenant in others)
-    answer = refuse if _takes_too_much(case, found) else warn
+    answer = refuse if _takes_too_much(case, found, others) else warn
     return answer(
         f"GPU process {names}",
         "no other tenant",
@@ -128,9 +128,10 @@ def processes(case: Case) -> Answer:
     )
 
 
-def _takes_too_much(case: Case, found: list[Gpu]) -> bool:
+def _takes_too_much(case: Case, found: list[Gpu], others: list[Tenant]) -> bool:
     if case.forecast.unified:
-        return is_short(case) or available_bytes(case) is None
+        held = sum(LARGE_BYTES if tenant.used is None else tenant.used for tenant in others)
+        return available_bytes(case) is None or is_cause(case, held)
     return any((free := _free(card)) is None or free < case.forecast.gpu_required_bytes for card in found)
 
 

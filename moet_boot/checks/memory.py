@@ -11,10 +11,12 @@ NOTES = "field notes on unified memory"
 DRIVER_FREE_BYTES = from_gib(3)
 """The driver has been seen to refuse allocations at about this much MemFree."""
 
-OBSERVED_STAGING_BYTES = from_gib(51)
-"""What one host was seen to need for a load without caches; the code stages 137.06 GiB (planes.md f.5)."""
 OBSERVED_NEED_BYTES = from_gib(64)
-"""The host RAM that goes with it (field bands, rtx6000-a: 64 GiB when the caches are absent)."""
+"""Enough host RAM without caches, by the one host that was seen to stage 51 GiB (field bands, rtx6000-a); the code
+stages 137.06 GiB (planes.md f.5)."""
+
+LARGE_BYTES = from_gib(10)
+"""Whoever holds this much is to be named as a cause, whatever else is missing."""
 
 
 def available_bytes(case: Case) -> int | None:
@@ -22,10 +24,16 @@ def available_bytes(case: Case) -> int | None:
     return case.snapshot.meminfo.available_bytes if case.snapshot.meminfo else None
 
 
-def is_short(case: Case) -> bool:
-    """Whether MemAvailable is below what the boot needs before any staging."""
+def short_bytes(case: Case) -> int:
+    """How much MemAvailable is below what the boot needs before any staging; 0 when it is not, or not known."""
     available = available_bytes(case)
-    return available is not None and available < case.forecast.steady_host_bytes
+    return 0 if available is None else max(case.forecast.steady_host_bytes - available, 0)
+
+
+def is_cause(case: Case, held_bytes: int) -> bool:
+    """Whether memory is short and what somebody holds is a cause: it would cover the gap, or it is large."""
+    short = short_bytes(case)
+    return short > 0 and held_bytes >= min(short, LARGE_BYTES)
 
 
 @check("MEM.AVAILABLE", "memory available before the start", needs=("meminfo",), blind=Status.REFUSE)

@@ -2,7 +2,7 @@
 
 from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed, refuse, unseen, warn
 from moet_boot.checks.gpu import hangs
-from moet_boot.checks.memory import NOTES, available_bytes, is_short
+from moet_boot.checks.memory import NOTES, available_bytes, is_cause, short_bytes
 from moet_boot.checks.scope import UNIFIED
 from moet_boot.checks.tenants import attributed_bytes, looks_like_engine, tenants
 from moet_boot.machine.snapshot import ExitedContainer, MemInfo
@@ -35,19 +35,19 @@ def held(case: Case) -> Answer:
     measured = f"{format_bytes(max(nobodys, 0))} unaccounted for (no meminfo field, no live GPU process){_stuck(case)}"
     if nobodys <= IDLE_RESIDUAL_BYTES:
         return passed(measured, f"at most {format_bytes(IDLE_RESIDUAL_BYTES)} for an idle driver")
-    return _unexplained(case, measured)
+    return _unexplained(case, measured, nobodys)
 
 
-def _unexplained(case: Case, measured: str) -> Answer:
+def _unexplained(case: Case, measured: str, nobodys: int) -> Answer:
     need = format_bytes(case.forecast.steady_host_bytes)
     required = f"at most {format_bytes(IDLE_RESIDUAL_BYTES)} with no GPU process"
     source = f"{NOTES}, sections 1 and 7"
-    if not is_short(case):
+    if not is_cause(case, nobodys):
         return warn(
             measured,
             required,
             why="the driver keeps more than an idle one does; failed boots leave a little behind each time",
-            fix="nothing now: the boot still fits. Reboot when it grows",
+            fix="nothing now: it is not what keeps the boot from fitting. Reboot when it grows",
             source=source,
         )
     alive = _alive(case)
@@ -103,7 +103,7 @@ def _stuck(case: Case) -> str:
 def _cma(case: Case, meminfo: MemInfo, nobodys: int) -> Answer:
     free, total = (meminfo.cma_free or 0) * KIB, (meminfo.cma_total or 0) * KIB
     seen = available_bytes(case) or 0
-    answer = refuse if is_short(case) or nobodys > IDLE_RESIDUAL_BYTES else warn
+    answer = refuse if short_bytes(case) or nobodys > IDLE_RESIDUAL_BYTES else warn
     return answer(
         f"CmaFree {format_bytes(free)} is more than CmaTotal {format_bytes(total)}; {format_bytes(seen)} available"
         f" (MemAvailable), {format_bytes(max(nobodys, 0))} unaccounted for",
@@ -124,9 +124,9 @@ def hugetlb(case: Case) -> Answer:
     pool = meminfo.huge_pool_bytes
     if not pool:
         return passed("no huge pages reserved", "none")
-    if not (is_short(case) or case.forecast.unified):
+    if not (short_bytes(case) or case.forecast.unified):
         return passed(f"{format_bytes(pool)} in a HugeTLB pool", "enough memory beside it")
-    answer = refuse if is_short(case) else warn
+    answer = refuse if is_cause(case, pool) else warn
     return answer(
         f"{format_bytes(pool)} in a HugeTLB pool ({meminfo.huge_pages_total} huge pages of {meminfo.huge_page_size} kB,"
         f" {meminfo.huge_pages_free} free)",
@@ -145,9 +145,9 @@ def shmem(case: Case) -> Answer:
         return unseen(case, "meminfo")
     size = meminfo.shmem_bytes
     measured = f"{format_bytes(size)} of shared memory (Shmem){_in_dev_shm(case)}"
-    if size <= SMALL_SHMEM_BYTES or not (is_short(case) or case.forecast.unified):
+    if size <= SMALL_SHMEM_BYTES or not (short_bytes(case) or case.forecast.unified):
         return passed(measured, f"at most {format_bytes(SMALL_SHMEM_BYTES)}")
-    answer = refuse if is_short(case) else warn
+    answer = refuse if is_cause(case, size) else warn
     return answer(
         measured,
         f"at most {format_bytes(SMALL_SHMEM_BYTES)}",

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, unseen, warn
-from moet_boot.checks.memory import NOTES, available_bytes
+from moet_boot.checks.memory import NOTES, available_bytes, is_cause, short_bytes
 from moet_boot.checks.scope import UNIFIED
 from moet_boot.machine.snapshot import BuddyInfo
 from moet_boot.units import KIB, MIB, format_bytes, from_gib
@@ -205,8 +205,11 @@ def watermark(case: Case) -> Answer:
     if size <= MIN_FREE_BYTES:
         return passed(measured, required)
     # the high watermark is 1.5 x min at the usual scale; a boost lifts it by factor/10000 of itself
-    growth = round(1.5 * size * max(sysctl.get("vm.watermark_boost_factor", 0), 0) / 10_000)
-    answer = warn if seen - growth >= case.forecast.steady_host_bytes else refuse
+    high = round(1.5 * size)
+    growth = round(high * max(sysctl.get("vm.watermark_boost_factor", 0), 0) / 10_000)
+    fits = seen - growth >= case.forecast.steady_host_bytes
+    harmless = fits or (short_bytes(case) > 0 and not is_cause(case, high + growth))
+    answer = warn if harmless else refuse
     return answer(
         f"{measured}; a boost could keep {format_bytes(growth)} more",
         required,

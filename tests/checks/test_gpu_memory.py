@@ -153,6 +153,13 @@ SHORT = {"meminfo.MemAvailable": 31 * GIB_KB, "meminfo.MemFree": 15 * GIB_KB}
             ["same pool"],
             id="a-cotenant-that-leaves-enough",
         ),
+        pytest.param(
+            "spark",
+            {"nvml.gpus.0.processes": [process("python3", 1.5)], **SHORT},
+            "warn",
+            ["python3"],
+            id="a-small-cotenant-is-not-the-cause",
+        ),
         pytest.param("rtx6000-a", used(89, process("python3", 89)), "refuse", ["kill 70112"], id="an-orphan"),
         pytest.param("rtx6000-b", used(2, process("python3", 2)), "warn", [], id="b-with-room"),
         pytest.param(

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moet_boot.checks.finding import Sight, Status
-from moet_boot.checks.memory import available_bytes, is_short
+from moet_boot.checks.memory import available_bytes, is_cause, short_bytes
 from tests.checks.cases import GIB_KB, GONE, case_of, judge_by, said
 
 RANK = {Status.PASS: 0, Status.WARN: 1, Status.REFUSE: 2}
@@ -53,10 +53,24 @@ def test_a_machine_too_small_for_the_profile_is_told_so_at_once() -> None:
 def test_a_kernel_without_memavailable_is_a_blind_spot() -> None:
     case = case_of("spark", {"meminfo.MemAvailable": GONE})
     assert available_bytes(case) is None
-    assert not is_short(case)
+    assert short_bytes(case) == 0
     assert judge_by("MEM.AVAILABLE", case).blind
     live = case_of("spark", {"meminfo.MemAvailable": GONE}, sight=Sight.LIVE)
     assert judge_by("MEM.AVAILABLE", live).status is Status.REFUSE
+
+
+@pytest.mark.parametrize(
+    ("available", "held", "cause"),
+    [
+        pytest.param(116, 90, False, id="nothing-is-missing"),
+        pytest.param(100, 4, False, id="less-than-the-gap"),
+        pytest.param(100, 5, True, id="covers-the-gap"),
+        pytest.param(20, 9, False, id="a-small-part-of-a-large-gap"),
+        pytest.param(20, 11, True, id="large-in-itself"),
+    ],
+)
+def test_who_is_a_cause(available: float, held: float, cause: bool) -> None:
+    assert is_cause(case_of("spark", with_available(available)), int(held * (1 << 30))) is cause
 
 
 def test_nvml_used_memory_changes_nothing_on_unified_memory() -> None:

@@ -27,7 +27,9 @@ EXITED = {"name": "vllm-prev", "exit_code": 0, "gpu": True}
         pytest.param(taken(2), "pass", ["4.39 gib"], id="idle-and-a-little"),
         pytest.param(taken(83), "refuse", ["reboot", "driver", "trapped"], id="trapped"),
         pytest.param(taken(40), "refuse", ["reboot"], id="half-trapped"),
-        pytest.param(taken(4, available=109), "warn", ["still fits"], id="a-small-leak-that-leaves-enough"),
+        pytest.param(taken(4, available=109), "warn", ["not what keeps"], id="a-small-leak-that-leaves-enough"),
+        pytest.param(taken(4, available=50), "warn", ["not what keeps"], id="a-small-leak-beside-a-large-gap"),
+        pytest.param(taken(4, available=100), "refuse", ["reboot"], id="a-small-leak-that-makes-the-difference"),
         pytest.param(
             {**taken(83), "nvml.gpus.0.processes": [process(2, "Xorg", 0.02)]}, "refuse", ["reboot"], id="display-only"
         ),
@@ -153,6 +155,7 @@ def test_huge_pages(profile: str, changes: dict[str, Any], status: str) -> None:
         pytest.param("spark", {}, "pass", id="small"),
         pytest.param("spark", {"meminfo.Shmem": 40_055_603, **taken(38)}, "refuse", id="38-gib-of-dead-segments"),
         pytest.param("spark", {"meminfo.Shmem": 3 * GIB_KB}, "warn", id="3-gib-that-leave-enough"),
+        pytest.param("spark", {"meminfo.Shmem": 3 * GIB_KB, **taken(60)}, "warn", id="3-gib-are-not-the-cause"),
         pytest.param("rtx6000-a", {"meminfo.Shmem": 3 * GIB_KB}, "pass", id="beside-a-card-of-its-own"),
         pytest.param(
             "rtx6000-a", {"meminfo.Shmem": 40 * GIB_KB, "meminfo.MemAvailable": 9 * GIB_KB}, "refuse", id="host-short"

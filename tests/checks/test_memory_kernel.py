@@ -140,6 +140,11 @@ def test_what_was_measured_on_unified_memory_is_not_taken_for_the_cpu_side() -> 
         pytest.param({"sysctl.vm:min_free_kbytes": 524_288}, "pass", id="512-mib"),
         pytest.param({"sysctl.vm:min_free_kbytes": 1_048_576}, "warn", id="1-gib-and-room"),
         pytest.param(
+            {"sysctl.vm:min_free_kbytes": 1_048_576, "meminfo.MemAvailable": 30 * GIB_KB},
+            "warn",
+            id="1-gib-is-not-why-70-are-missing",
+        ),
+        pytest.param(
             {"sysctl.vm:min_free_kbytes": 4_194_304, "meminfo.MemAvailable": 103_693_681}, "refuse", id="4-gib"
         ),
         pytest.param({"sysctl.vm:min_free_kbytes": 4_194_304}, "refuse", id="4-gib-and-a-boost-that-takes-9-more"),
