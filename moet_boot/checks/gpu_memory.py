@@ -32,6 +32,7 @@ def vram(case: Case) -> Answer:
             why="weights and pools leave no room for one request: the engine ends its boot",
             fix="shorten --max-model-len, shrink VLLM_MOE_W2_DELTA_GB, or raise --gpu-memory-utilization",
             source=case.profile.memory.source,
+            acceptable=False,
         )
     if need > total:
         return refuse(

@@ -9,6 +9,7 @@ from moet_boot.profile.model import Artefact, ArtefactKind
 from moet_boot.units import format_bytes
 
 LFS_HEAD = "version https://git-lfs"
+SHARD_SUFFIX = ".safetensors"
 SIZE_SHARE = 0.98
 """Published sizes are of the shards alone and rounded in places; less than this of them is a download cut short."""
 
@@ -100,7 +101,8 @@ def _whole(case: Case, seen: Checkpoint, wanted: Artefact) -> Answer:
 
 def _damage(case: Case, seen: Checkpoint, wanted: Artefact) -> str:
     pointers = max(seen.lfs_pointers or 0, sum(shard.lfs_pointer for shard in seen.shards or []))
-    heads = [f for f in case.snapshot.files or [] if (f.head or "").startswith(LFS_HEAD)]
+    shards = [f for f in case.snapshot.files or [] if f.path.endswith(SHARD_SUFFIX)]
+    heads = [f for f in shards if (f.head or "").startswith(LFS_HEAD)]
     if pointers or heads:
         return f"{pointers or len(heads)} shards are git-LFS pointers, small text files, not weights"
     if seen.config_ok is False:

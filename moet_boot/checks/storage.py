@@ -97,7 +97,7 @@ def _judge(case: Case, name: str, place: Filesystem) -> Answer:
 def _places(case: Case) -> Iterator[tuple[str, Filesystem]]:
     for name, artefact in case.profile.artefacts.items():
         place = filesystem_of(case.snapshot, artefact.kind)
-        if place is not None and place.fstype:
+        if place is not None and place.exists and place.fstype:
             yield name, place
 
 

@@ -140,6 +140,11 @@ def test_staging_says_both_figures_and_the_ways_out() -> None:
         assert words in said(finding)
 
 
+@pytest.mark.parametrize(("gib", "acceptable"), [(54, True), (40, False)])
+def test_staging_can_be_accepted_down_to_what_was_observed(gib: float, acceptable: bool) -> None:
+    assert judge_by("MEM.TRANSIENT", case_of("rtx6000-a", cold(gib))).acceptable is acceptable
+
+
 def test_staging_that_nobody_looked_at_could_hide_a_freeze() -> None:
     assert judge_by("MEM.TRANSIENT", case_of("rtx6000-a", {"files": []})).blind
     live = case_of("rtx6000-a", {"files": []}, sight=Sight.LIVE, errors={"stores": "no answer in 15 s"})

@@ -62,6 +62,7 @@ def test_a_model_of_ones_own_is_not_fetched() -> None:
             ["pointer"],
             id="pointer-by-head",
         ),
+        pytest.param({"files.0.head": LFS, "files.0.size": 135}, "pass", None, [], id="the-plane-file-is-one"),
         pytest.param(checkpoint(shards_present=45), "refuse", 6, ["45 of 46"], id="one-missing"),
         pytest.param(
             checkpoint(shards_present=44, missing=["model-00003.safetensors", "b"]),

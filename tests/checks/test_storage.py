@@ -39,6 +39,13 @@ def test_free(root: Any, status: str) -> None:
         ),
         pytest.param("spark", {"fs.plane.fstype": GONE, "fs.model.fstype": GONE}, "skipped", [], id="not-read"),
         pytest.param("spark", {"fs": None}, "skipped", [], id="no-filesystems"),
+        pytest.param(
+            "spark",
+            {"fs.plane.exists": False, "fs.plane.fstype": "tmpfs"},
+            "pass",
+            ["checkpoint on ext4"],
+            id="what-is-not-there-lies-nowhere",
+        ),
     ],
 )
 def test_type(profile: str, changes: dict[str, Any], status: str, words: list[str]) -> None:
