@@ -5,11 +5,10 @@ import select
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import NoReturn
 
 from moet_boot.errors import MoetBootError
 from moet_boot.guard.config import GuardConfig
-from moet_boot.guard.events import read_events
 from moet_boot.guard.isolated import isolated
 from moet_boot.guard.messages import GuardEvent, Line, Target, line_pair, target_words
 from moet_boot.guard.sample import Sample
@@ -22,7 +21,6 @@ SILENCE_S = 2.0
 """A guard that has not said a word for so long counts as gone, though its process may exist (stopped, stuck)."""
 PROGRESS_S = 0.25
 END_S = 2.0
-_MISSED = "started"
 
 
 class GuardHandle:
@@ -105,14 +103,18 @@ class GuardHandle:
         while not self.protection:
             left = until - time.monotonic()
             if left <= 0 or not self.alive:
-                self._process.kill()
-                self._process.wait()
-                raise MoetBootError(
-                    f"the memory guard did not start: {self._last_words()}",
-                    fix="a server without its guard may freeze the machine, so it was not started",
-                )
+                self._give_up()
             select.select([self._line], [], [], min(left, PROGRESS_S))
             self._heard_s = time.monotonic()
+
+    def _give_up(self) -> NoReturn:
+        self._line.close()
+        self._process.kill()
+        self._process.wait()
+        raise MoetBootError(
+            f"the memory guard did not start: {self._last_words()}",
+            fix="a server without its guard may freeze the machine, so it was not started",
+        )
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):
@@ -130,7 +132,7 @@ class GuardHandle:
                 self._take(GuardEvent(**words["event"]))
 
     def _take(self, event: GuardEvent) -> None:
-        if event.action == _MISSED:
+        if event.action == "started":
             self.protection = event.reason
         self._events.append(event)
 
@@ -161,8 +163,3 @@ def start_guard(config: GuardConfig, *, python: str = sys.executable) -> GuardHa
     handle = GuardHandle(process, Line(ours), config)
     handle.wait_until_up(START_S)
     return handle
-
-
-def past_events(path: Path) -> list[GuardEvent]:
-    """The events of a guard that is gone; empty if it left none."""
-    return read_events(path)

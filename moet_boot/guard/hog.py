@@ -15,7 +15,7 @@ from moet_boot.units import MIB
 
 CHUNK = 8 * MIB
 THREADS = 2
-HOLD_S = 1.0
+HOLD_S = 0.3
 LIFE_S = 30.0
 """Seconds after which it lets go by itself, whatever becomes of the one who started it."""
 

@@ -109,7 +109,8 @@ def _frozen(stall: Stall, sample: Sample, context: Context, floors: Floors) -> s
         return None
     moving = sample.swap_used is not None and sample.swap_used - stall.flat_swap >= SWAP_MOVES
     confirmed = moving or (sample.psi_full_avg10 or 0.0) >= SOME_PRESSURE
-    lasted = sample.t_s - max(stall.flat_since, context.progress_s or stall.flat_since)
+    seen = stall.flat_since if context.progress_s is None else max(stall.flat_since, context.progress_s)
+    lasted = sample.t_s - seen
     if lasted < (floors.stall_seconds if confirmed else QUIET_STALL_S):
         return None
     return (

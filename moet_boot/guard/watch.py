@@ -16,8 +16,7 @@ from moet_boot.units import MIB, format_bytes
 
 MEMBERS_S = 0.25
 """Between two looks for new processes of the server."""
-CALM_S = 0.05
-"""Looks closer together than this leave no time for anything else."""
+SLOWEST_STRIKE_S = 0.05
 STUCK_S = 5.0
 RECORD_BOOT_S = 0.05
 RECORD_SERVING_S = 1.0
@@ -99,13 +98,12 @@ class Watch:
         if self.target is None:
             decision = Decision(Action.NOTHING)
         elif self.killing_since is not None:
-            self._strike_again(self.target, sample)
+            self._strike_again(self.target, sample, self.killing_since)
         elif decision.action is not Action.NOTHING:
             self._act(self.target, sample, decision)
         self._keep(sample, decision.action)
         wait = self._pause_s(sample) if self.killing_since is None else self._strike_pause_s(sample)
-        if wait >= CALM_S:
-            self._look_around(sample)
+        self._look_around(sample)
         return wait
 
     def kill(self, at_s: float, reason: str, action: str = "kill") -> None:
@@ -130,10 +128,9 @@ class Watch:
         else:
             self._note_once(sample, "would relieve", f"{decision.reason}; not possible, or the last one is not done")
 
-    def _strike_again(self, target: Hands, sample: Sample) -> None:
-        began = self.killing_since or sample.t_s
-        if sample.available is not None:
-            self._lowest = min(sample.available, self._lowest or sample.available)
+    def _strike_again(self, target: Hands, sample: Sample, began: float) -> None:
+        if sample.available is not None and (self._lowest is None or sample.available < self._lowest):
+            self._lowest = sample.available
         left = target.strike().left
         if not left:
             lowest = "" if self._lowest is None else f"; MemAvailable was {format_bytes(self._lowest)} at the lowest"
@@ -170,8 +167,8 @@ class Watch:
 
     def _strike_pause_s(self, sample: Sample) -> float:
         """Ever longer while the server dies: it needs the processor more than it needs another signal."""
-        lasted = sample.t_s - (self.killing_since or sample.t_s)
-        return min(CALM_S, max(FASTEST_S, lasted / 2))
+        lasted = 0.0 if self.killing_since is None else sample.t_s - self.killing_since
+        return min(SLOWEST_STRIKE_S, max(FASTEST_S, lasted / 2))
 
     def _look_around(self, sample: Sample) -> None:
         """What can wait: new processes of the server, its end, the result of a relief."""
@@ -179,7 +176,7 @@ class Watch:
         if done is not None:
             refused = f"; refused: {done.refused}" if done.refused else ""
             self.note(GuardEvent(sample.t_s, "relieved", f"cache dropped in {done.seconds:.2f} s{refused}"))
-        if self.target is None:
+        if self.target is None or self.killing_since is not None:
             return
         if self._state.stopped_s is not None and self.target.ended:
             self.note(GuardEvent(sample.t_s, "stopped", "the server ended when it was asked to"))
