@@ -141,7 +141,7 @@ class TestFolders:
         with pytest.raises(MoetBootError, match=r"cannot write .*cgroup.kill"):
             Cgroup(tmp_path)
 
-    @pytest.mark.parametrize("pid", ["1", str(os.getpid())])
+    @pytest.mark.parametrize("pid", ["1", str(os.getpid())], ids=["init", "this process"])
     def test_a_group_with_somebody_who_must_live(self, tmp_path: Path, pid: str) -> None:
         (tmp_path / "inner").mkdir()
         (tmp_path / "inner" / "cgroup.procs").write_text(pid)

@@ -30,7 +30,7 @@ def problems(**tables: Any) -> list[Problem]:
         (("container",), {"image", "pass_arguments"}),
         (("restart",), {"budget", "window_s"}),
     ],
-    ids=str,
+    ids=lambda value: ".".join(sorted(value) if isinstance(value, set) else value),
 )
 def test_the_keys_that_are_known_at_a_place(location: tuple[str, ...], some: set[str]) -> None:
     assert some <= set(known_keys(location))
