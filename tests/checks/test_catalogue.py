@@ -131,3 +131,23 @@ def test_no_single_missing_fact_crashes_a_check(profile: str) -> None:
         crashed = [f for f in run_checks(case_over(snapshot, profile)) if f.id.startswith("INTERNAL.")]
         assert not crashed, (path, crashed)
     assert tried > 20
+
+
+ODD = [None, 0, 1, 10**15, "", "x", "12.1", "N/A", [], True, 1.5]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(PROFILES), st.lists(st.tuples(st.integers(0, 400), st.sampled_from(ODD)), max_size=3))
+def test_no_odd_value_crashes_a_check(profile: str, edits: list[tuple[int, Any]]) -> None:
+    document = healthy(profile)
+    for position, value in edits:
+        path = leaves(document)[position % len(leaves(document))]
+        place: Any = document
+        for part in path[:-1]:
+            place = place[part]
+        place[path[-1]] = value
+    try:
+        snapshot = Snapshot.model_validate(document)
+    except ValueError:
+        return  # the loader refuses it, with its own tests
+    assert not [f for f in run_checks(case_over(snapshot, profile)) if f.id.startswith("INTERNAL.")]
