@@ -68,9 +68,14 @@ class Killer:
             self.tree.refresh(everybody=len(stopped) == len(running))
 
     def terminate(self) -> int:
-        """Ask every known member but the anchors to end; how many were asked."""
+        """Ask the server to end: its first process, else whoever is left; how many were asked.
+
+        A TERM to all at once can leave the first process hanging (engine notes, section 4); a leash passes it on.
+        """
         self.tree.refresh()
-        return sum(member.send(signal.SIGTERM) for member in self._others())
+        alive = self.tree.alive()
+        asked = [member for member in alive if member.root] or alive
+        return sum(member.send(signal.SIGTERM) for member in asked)
 
     def watch(self) -> None:
         """Keep the list of members up to date while nothing is wrong."""

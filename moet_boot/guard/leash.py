@@ -73,13 +73,13 @@ class Leash:
     def sweep(self) -> None:
         """End what the command left behind: TERM, some patience, KILL."""
         self._tree.add_children_of(os.getpid())
-        killer = Killer(self._tree)
+        self._tree.refresh()
+        for member in self._tree.alive():
+            member.send(signal.SIGTERM)
         until = time.monotonic() + SWEEP_S
-        asked = killer.terminate()
-        while asked and not killer.ended and time.monotonic() < until:
+        while self._tree.alive() and time.monotonic() < until:
             time.sleep(_STRIKE_S)
             _reap(-1)
-            self._tree.refresh()
         self._end_all()
 
     def _end_all(self) -> None:

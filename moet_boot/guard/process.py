@@ -6,13 +6,13 @@ all of these may block when memory runs out (field notes: unified memory, sectio
 
 import gc
 import os
+import resource
 import select
 import signal
 import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from moet_boot.errors import MoetBootError
 from moet_boot.guard import linux
@@ -20,6 +20,7 @@ from moet_boot.guard.aside import Aside
 from moet_boot.guard.cgroup import Cgroup
 from moet_boot.guard.config import GuardConfig
 from moet_boot.guard.events import Diary
+from moet_boot.guard.floors import Floors
 from moet_boot.guard.kill import Killer, may_signal
 from moet_boot.guard.messages import GuardEvent, Line, Target, target_of
 from moet_boot.guard.policy import State, decide
@@ -141,9 +142,10 @@ def _assemble(config: GuardConfig, line: Line) -> GuardProcess:
     return GuardProcess(watch, line, diary, origin, (os.getppid(), *config.never))
 
 
-def _harden(floors: Any) -> str:
+def _harden(floors: Floors) -> str:
     """Make this process hard to starve, after a rehearsal that pages in all that a kill needs; in words what held."""
     state, pushed = State(), Sample(0.0, 0, 0, 0, 100.0)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     for _ in range(_WARM_UP):
         decide(state, pushed, Context(None), floors)
     Tree().refresh()

@@ -15,10 +15,14 @@ from moet_boot.guard.processes import Process, list_pids, read_process
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A process of the server and the pidfd that holds on to it. `anchor`: it adopts orphans, so it dies last."""
+    """A process of the server and the pidfd that holds on to it.
+
+    `root`: it was named, not found. `anchor`: it adopts orphans, so it dies last.
+    """
 
     process: Process
     pidfd: int
+    root: bool = False
     anchor: bool = False
 
     @property
@@ -35,7 +39,7 @@ class Member:
         return True
 
 
-def hold(pid: int, start: int | None, *, anchor: bool = False) -> Member | None:
+def hold(pid: int, start: int | None, *, root: bool = False, anchor: bool = False) -> Member | None:
     """The process with this pid and start time (None: any); None when it is gone, a zombie or somebody else.
 
     The pidfd is opened first and the process read afterwards: what was read is what the pidfd holds, unless it
@@ -49,7 +53,7 @@ def hold(pid: int, start: int | None, *, anchor: bool = False) -> Member | None:
     if process is None or _ended(pidfd) or start not in {None, process.start}:
         os.close(pidfd)
         return None
-    return Member(process, pidfd, anchor)
+    return Member(process, pidfd, root, anchor)
 
 
 def _ended(pidfd: int) -> bool:
@@ -74,7 +78,7 @@ class Tree:
         """Take a process in; False when it is gone, one of `never`, or started at another time than `start`."""
         if pid in self._never or pid < 0:
             return False
-        member = hold(pid, start, anchor=anchor)
+        member = hold(pid, start, root=True, anchor=anchor)
         if member is None:
             return False
         self._adopt(member)

@@ -22,7 +22,7 @@ RECORD_BOOT_S = 0.05
 RECORD_SERVING_S = 1.0
 RECORD_CHANGE = 32 * MIB
 REPEAT_S = 10.0
-"""Between two notes of the same decision that was not carried out."""
+"""Between two notes of what goes on and on: relief every second, decisions that are not carried out."""
 
 
 class Eyes(Protocol):
@@ -88,7 +88,8 @@ class Watch:
     _recorded: Sample | None = None
     _members_s: float = 0.0
     _complained_s: float = 0.0
-    _noted: tuple[str, float] = ("", 0.0)
+    _noted: dict[str, float] = field(default_factory=dict)
+    _reliefs: int = 0
     _lowest: int | None = None
 
     def step(self) -> float:
@@ -122,9 +123,10 @@ class Watch:
             self.kill(sample.t_s, decision.reason)
         elif decision.action is Action.STOP:
             asked = target.terminate()
-            self.note(GuardEvent(sample.t_s, "stop", f"{decision.reason}; {asked} processes asked to end"))
+            self.note(GuardEvent(sample.t_s, "stop", f"{decision.reason}; {asked} process(es) asked to end"))
         elif self.cleaner.start():
-            self.note(GuardEvent(sample.t_s, "relieve", decision.reason))
+            self._reliefs += 1
+            self._note_once(sample, "relieve", f"{decision.reason}; relief number {self._reliefs}")
         else:
             self._note_once(sample, "would relieve", f"{decision.reason}; not possible, or the last one is not done")
 
@@ -142,11 +144,10 @@ class Watch:
             self.note(GuardEvent(sample.t_s, "stuck", text))
 
     def _note_once(self, sample: Sample, action: str, reason: str) -> None:
-        last, at_s = self._noted
-        if action == last and sample.t_s - at_s < REPEAT_S:
-            return
-        self._noted = (action, sample.t_s)
-        self.note(GuardEvent(sample.t_s, action, reason))
+        at_s = self._noted.get(action)
+        if at_s is None or sample.t_s - at_s >= REPEAT_S:
+            self._noted[action] = sample.t_s
+            self.note(GuardEvent(sample.t_s, action, reason))
 
     def _keep(self, sample: Sample, action: Action) -> None:
         last = self._recorded
@@ -175,7 +176,7 @@ class Watch:
         done = self.cleaner.finished()
         if done is not None:
             refused = f"; refused: {done.refused}" if done.refused else ""
-            self.note(GuardEvent(sample.t_s, "relieved", f"cache dropped in {done.seconds:.2f} s{refused}"))
+            self._note_once(sample, "relieved", f"cache dropped in {done.seconds:.2f} s{refused}")
         if self.target is None or self.killing_since is not None:
             return
         if self._state.stopped_s is not None and self.target.ended:

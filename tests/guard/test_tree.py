@@ -162,9 +162,9 @@ class FakeProc:
     def put(self, pid: int, ppid: int, session: int, start: int) -> None:
         self.table[pid] = Process(pid, "x", "S", ppid, session, session, start)
 
-    def hold(self, pid: int, start: int | None, *, anchor: bool = False) -> Member | None:
+    def hold(self, pid: int, start: int | None, *, root: bool = False, anchor: bool = False) -> Member | None:
         process = self.table.get(pid)
-        return Member(process, -1, anchor) if process and start in {None, process.start} else None
+        return Member(process, -1, root, anchor) if process and start in {None, process.start} else None
 
 
 class TestReusedNumbers:
