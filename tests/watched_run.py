@@ -18,7 +18,8 @@ def change_of(event: str, args: tuple[Any, ...]) -> str | None:
     """What an audit event changes, in words; None if it only looks."""
     if event == "open":
         path, _, flags = args
-        writes = isinstance(flags, int) and flags & WRITING
+        # a number is a descriptor that somebody has opened before
+        writes = isinstance(flags, int) and flags & WRITING and not isinstance(path, int)
         return f"open {path!r} for writing" if writes and path != os.devnull else None
     if event == "os.kill":
         # signal 0 asks whether a process lives

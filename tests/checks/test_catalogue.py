@@ -133,7 +133,7 @@ def test_no_single_missing_fact_crashes_a_check(profile: str) -> None:
     assert tried > 20
 
 
-ODD = [None, 0, 1, 10**15, "", "x", "12.1", "N/A", [], True, 1.5]
+ODD: list[Any] = [None, 0, 1, 10**15, "", "x", "12.1", "N/A", [], True, 1.5]
 
 
 @settings(deadline=None, max_examples=150)

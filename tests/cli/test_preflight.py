@@ -186,8 +186,8 @@ def child(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("env", "colour"),
-    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
-    ids=["pipe", "forced", "no-color-wins"],
+    [({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+    ids=["forced", "no-color-wins"],
 )
 def test_colour(env: dict[str, str], colour: bool) -> None:
     done = child("--profile", "spark", "--snapshot", PORT, **env)
