@@ -40,7 +40,6 @@ def test_an_engine_in_a_container_is_the_images() -> None:
         pytest.param("demo", (), ("--no-such-flag",), "refuse", ["no such flag"], id="unknown-flag"),
         pytest.param("demo", (), ("--max-modl-len", "5"), "refuse", ["mean --max-model-len"], id="nearest-name"),
         pytest.param("demo", (), ("--dtype=fp7",), "refuse", ["fp7"], id="bad-choice"),
-        pytest.param("rtx6000-b", (), ("--no-such-flag",), "warn", ["another"], id="another-version-may-know-it"),
         pytest.param("rtx6000-b", ("gpu-memory-utilization=1.5",), (), "refuse", ["'1.5'"], id="no-share"),
         pytest.param("rtx6000-b", (), ("--gpu-memory-utilization=half",), "refuse", ["'half'"], id="a-word"),
         pytest.param("rtx6000-b", (), ("--max-model-len", "0"), "refuse", ["'0'"], id="no-context"),
@@ -50,6 +49,14 @@ def test_flags(profile: str, sets: tuple[str, ...], extra: tuple[str, ...], stat
     finding = judge_by("ENGINE.FLAGS", case_of(profile, sets=sets, extra=extra))
     assert finding.status == status, finding
     assert all(word in said(finding) for word in words), said(finding)
+
+
+def test_an_engine_of_a_version_that_nobody_copied_may_know_more() -> None:
+    case = case_of("demo", extra=("--no-such-flag",))
+    older = case.profile.engine.model_copy(update={"vllm_version": "0.9.1"})
+    finding = judge_by("ENGINE.FLAGS", replace(case, profile=case.profile.model_copy(update={"engine": older})))
+    assert finding.status is Status.WARN
+    assert "another" in finding.why
 
 
 def test_arguments_of_a_program_that_nobody_knows_are_not_judged() -> None:
