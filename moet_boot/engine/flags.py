@@ -6,12 +6,12 @@ catch either (unknown parser names, `--block-size 7`) is not caught here.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from moet_boot.profile.nearest import nearest
-from moet_boot.profile.vllm_flags import ServerFlag, server_flags
+from moet_boot.profile.vllm_flags import ServerFlag, catalogue_version, server_flags
 
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$")
 _NULLS = {"", "None"}
@@ -31,16 +31,20 @@ class ArgumentFault:
         return f"{self.argument}: {self.problem}" + (f", did you mean {self.nearest}?" if self.nearest else "")
 
 
-def argument_faults(argv: Sequence[str]) -> list[ArgumentFault]:
-    """Everything that the parser would refuse in the arguments behind `vllm serve`, the first first."""
-    return list(_Reader(argv).faults())
+def argument_faults(argv: Sequence[str], version: str | None = None) -> list[ArgumentFault]:
+    """Everything that the parser would refuse in the arguments behind `vllm serve`, the first first.
+
+    `version` of vLLM: its own release line is asked where moet-boot has a copy of its parser, else the newest.
+    """
+    return list(_Reader(argv, _flags_by_name(catalogue_version(version))).faults())
 
 
 class _Reader:
     """Walks a command line the way argparse does."""
 
-    def __init__(self, argv: Sequence[str]) -> None:
+    def __init__(self, argv: Sequence[str], known: Mapping[str, ServerFlag]) -> None:
         self._words = list(argv)
+        self._known = known
         self._positionals = 0
 
     def faults(self) -> Iterator[ArgumentFault]:
@@ -61,10 +65,10 @@ class _Reader:
             word = f"--optimization-level={word[2:].lstrip('=')}" if word != "-O" else "--optimization-level"
         name, has_value, value = word.partition("=")
         name, dot, _ = name.partition(".")
-        names = _matches(_dashed(name))
+        names = self._matches(_dashed(name))
         if len(names) != 1:
-            return _unknown(name, names)
-        flag = _flags_by_name()[names[0]]
+            return self._unknown(name, names)
+        flag = self._known[names[0]]
         if dot:
             return self._dotted(name, flag, value if has_value else None)
         return self._with_value(name, flag, value if has_value else None)
@@ -97,6 +101,17 @@ class _Reader:
             taken.append(self._words.pop(0))
         return taken
 
+    def _matches(self, name: str) -> list[str]:
+        """The flags that a name stands for: itself, or those it is a prefix of."""
+        if name in self._known or not name.startswith("--"):
+            return [name] if name in self._known else []
+        return sorted(full for full in self._known if full.startswith(name))
+
+    def _unknown(self, name: str, matches: list[str]) -> ArgumentFault:
+        if matches:
+            return ArgumentFault(name, f"is short for several flags: {', '.join(matches[:4])}")
+        return ArgumentFault(name, "no such flag of the server", nearest(name, self._known))
+
 
 def _problem(flag: ServerFlag, text: str) -> str | None:
     if flag.nullable and text in _NULLS:
@@ -120,24 +135,11 @@ def _dashed(name: str) -> str:
 
 
 @cache
-def _flags_by_name() -> dict[str, ServerFlag]:
+def _flags_by_name(version: str) -> Mapping[str, ServerFlag]:
+    """All spellings that the parser of this version knows."""
     names: dict[str, ServerFlag] = {}
-    for name, flag in server_flags().items():
+    for name, flag in server_flags(version).items():
         names |= dict.fromkeys((name, *flag.aliases), flag)
         if flag.negatable:
             names[f"--no-{name.removeprefix('--')}"] = flag
     return names
-
-
-def _matches(name: str) -> list[str]:
-    """The flags that a name stands for: itself, or those it is a prefix of."""
-    known = _flags_by_name()
-    if name in known or not name.startswith("--"):
-        return [name] if name in known else []
-    return sorted(full for full in known if full.startswith(name))
-
-
-def _unknown(name: str, matches: list[str]) -> ArgumentFault:
-    if matches:
-        return ArgumentFault(name, f"is short for several flags: {', '.join(matches[:4])}")
-    return ArgumentFault(name, "no such flag of the server", nearest(name, _flags_by_name()))

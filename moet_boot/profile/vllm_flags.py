@@ -9,12 +9,14 @@ import re
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from moet_boot.profile.model import SettingValue
 
+_FILES = {"0.32.0": "vllm_flags.json", "0.24.0": "vllm_flags_0.24.json"}
+"""Version of vLLM -> the copy of its parser, the newest first."""
 _SUFFIXED = re.compile(r"([0-9]+)(\.[0-9]+)?([kKmMgGtT])")
 _DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -77,22 +79,17 @@ class ServerFlag(BaseModel):
         raise ValueError(f"expected one of {', '.join(choices)}")
 
 
-@cache
-def server_flags() -> dict[str, ServerFlag]:
-    """Every flag by its long name (`--max-model-len`), those of moet-boot's copy of the parser."""
-    return TypeAdapter(dict[str, ServerFlag]).validate_python(_catalogue()["flags"])
-
-
-def catalogue_version() -> str:
-    """The version of vLLM whose parser was copied."""
-    return str(_catalogue()["vllm"])
+def catalogue_version(wanted: str | None = None) -> str:
+    """Which copy of the parser stands for a version of vLLM: that of the same release line, else the newest."""
+    line = ".".join((wanted or "").split(".")[:2])
+    return next((version for version in _FILES if version.startswith(f"{line}.")), next(iter(_FILES)))
 
 
 @cache
-def _catalogue() -> dict[str, Any]:
-    text = files("moet_boot.profile").joinpath("vllm_flags.json").read_text(encoding="utf-8")
-    catalogue: dict[str, Any] = json.loads(text)
-    return catalogue
+def server_flags(version: str | None = None) -> dict[str, ServerFlag]:
+    """Every flag by its long name (`--max-model-len`), of the copy for this version (None: the newest)."""
+    text = files("moet_boot.profile").joinpath(_FILES[catalogue_version(version)]).read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, ServerFlag]).validate_python(json.loads(text)["flags"])
 
 
 def canonical(name: str) -> tuple[str, bool] | None:

@@ -34,6 +34,9 @@ REAL = [
     ("port_in_use", 1, PORT, "the port is taken", "[Errno 98] Address already in use"),
     ("kv_too_small", 1, MEMORY, "one request of --max-model-len 8000000 does not fit: 1.91 GiB", "To serve at least"),
     ("kv_over_ram", 1, MEMORY, "node 0 (5.25/6.59 GiB) is less than requested memory for kv (100.0 GiB)", "Available"),
+    ("v024_context_too_long", 1, USAGE, "--max-model-len 4096 is longer", "Value error, User-specified"),
+    ("v024_missing_dir_absolute", 1, ARTEFACT, "/no/such/model does not exist", "Repo id must be"),
+    ("v024_bad_tool_parser", 1, USAGE, "no tool call parser nope", "chose from { apertus"),
     ("dead_enginecore", 0, CRASH, "a process of the engine died", "EngineDeadError"),
     ("dead_worker", 0, MEMORY, "a worker process was killed with SIGKILL", "(exit code: -9)"),
 ]

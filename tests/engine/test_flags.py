@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from moet_boot.engine.flags import ArgumentFault, argument_faults
 from moet_boot.profile.vllm_flags import server_flags
-from tests.engine.argument_cases import REFUSED, TAKEN
+from tests.engine.argument_cases import PROFILE_B, REFUSED, TAKEN
 
 
 @pytest.mark.parametrize("argv", TAKEN.values(), ids=TAKEN.keys())
@@ -39,3 +39,24 @@ def test_no_command_line_breaks_the_check(argv: list[str]) -> None:
 @given(st.sampled_from(sorted(server_flags())))
 def test_every_flag_of_the_catalogue_is_known(name: str) -> None:
     assert not any("no such flag" in fault.problem for fault in argument_faults([name]))
+
+
+@pytest.mark.parametrize(
+    ("version", "flag", "known"),
+    [
+        ("0.24.0", "--calculate-kv-scales", True),
+        ("0.24.7", "--calculate-kv-scales", True),
+        ("0.32.0", "--calculate-kv-scales", False),
+        (None, "--calculate-kv-scales", False),
+        ("0.11.0", "--calculate-kv-scales", False),
+        ("0.24.0", "--watermark-config={}", False),
+        ("0.32.1", "--watermark-config={}", True),
+    ],
+)
+def test_a_release_line_is_judged_by_its_own_parser(version: str | None, flag: str, known: bool) -> None:
+    assert (argument_faults([flag], version) == []) is known
+
+
+@pytest.mark.parametrize("version", ["0.24.0", "0.32.0"])
+def test_the_published_configuration_is_taken_by_every_version(version: str) -> None:
+    assert argument_faults(PROFILE_B, version) == []
