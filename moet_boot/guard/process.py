@@ -62,6 +62,7 @@ class GuardProcess:
                 self.listen()
             else:
                 time.sleep(wait)
+            if not self.line.open:
                 self.abandoned()
 
     def now(self) -> float:

@@ -13,7 +13,7 @@ from moet_boot.profile.load import load_profile
 
 FIELD = Path(__file__).parent.parent / "data" / "field"
 CASES = sorted(path for path in FIELD.glob("*.json") if "boot_trace" in json.loads(path.read_text()))
-RATES = (None, 0.5, 4.0, 10.0, 20.0)
+RATES = (None, 4.0, 10.0, 20.0)
 
 
 def verdict_of(path: Path) -> dict[str, Any]:
