@@ -61,8 +61,8 @@ def build_planes(
     output is being written by somebody else, MoetBootError when the disk is full.
     """
     started = time.monotonic()
-    _require_revision(folder, revision)
     with Checkpoint(folder) as checkpoint:
+        _require_revision(folder, revision)
         header = Header(checkpoint.geometry, repo, revision, index_sha256=checkpoint.index_sha256)
         with PlaneFileWriter(out, header, checkpoint.fingerprint, overwrite=overwrite) as writer:
             resumed = _write_slots(checkpoint, writer, threads or default_threads(), on_slots)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -67,8 +68,7 @@ class Checkpoint:
     """
 
     def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise ArtefactMissingError(f"the checkpoint folder {folder} does not exist", fix="check the path")
+        _require_folder(folder)
         self.folder = folder
         identity = read_identity(folder)
         self.geometry, self.index_sha256 = identity.geometry, identity.index_sha256
@@ -173,6 +173,15 @@ def _require_tensor(geometry: Geometry, path: Path, name: str, place: TensorPlac
         raise ArtefactDamagedError(
             f"{name} in {path} has shape {list(place.shape)} in {place.size} bytes, expected {list(shape)}", fix=FETCH
         )
+
+
+def _require_folder(folder: Path) -> None:
+    try:
+        if stat.S_ISDIR(folder.stat().st_mode):
+            return
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    raise ArtefactMissingError(f"{folder} is no folder with a checkpoint", fix="name the folder of its shards")
 
 
 def _read_small(path: Path) -> bytes:

@@ -3,6 +3,8 @@
 import errno
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from moet_boot.errors import MoetBootError
@@ -20,32 +22,34 @@ class DirectWriter:
     def __init__(self, path: Path, *, direct: bool = True) -> None:
         self.path = path
         self.direct = direct
-        try:
+        with writing(path):
             self.fd = self._open()
-        except OSError as error:
-            raise unwritable(path, error) from error
 
     def write(self, data: memoryview, offset: int) -> None:
         """Write page-aligned memory, a multiple of 4096 bytes, at a multiple of 4096."""
+        with writing(self.path):
+            self._write_all(data, offset)
+            if not self.direct:
+                os.fdatasync(self.fd)
+                os.posix_fadvise(self.fd, offset, len(data), os.POSIX_FADV_DONTNEED)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self.fd)
+
+    def _write_all(self, data: memoryview, offset: int) -> None:
         done = 0
         while done < len(data):
             count = self._write_once(data[done:], offset + done)
             # after a short write O_DIRECT goes on at a whole block
             done = done + count if done + count == len(data) else (done + count) // ALIGN * ALIGN
-        if not self.direct:
-            os.fdatasync(self.fd)
-            os.posix_fadvise(self.fd, offset, len(data), os.POSIX_FADV_DONTNEED)
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self.fd)
 
     def _write_once(self, data: memoryview, offset: int) -> int:
         try:
             return os.pwrite(self.fd, data, offset)
         except OSError as error:
             if error.errno != errno.EINVAL or not self.direct:
-                raise unwritable(self.path, error) from error
+                raise
             fcntl.fcntl(self.fd, fcntl.F_SETFL, fcntl.fcntl(self.fd, fcntl.F_GETFL) & ~os.O_DIRECT)
             self.direct = False
             return self._write_once(data, offset)
@@ -59,6 +63,15 @@ class DirectWriter:
                 raise
             self.direct = False
             return os.open(self.path, flags, 0o644)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn any failure of the disk in the block into the MoetBootError for `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from error
 
 
 def unwritable(path: Path, error: OSError) -> MoetBootError:

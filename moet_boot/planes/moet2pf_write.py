@@ -16,8 +16,9 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from moet_boot.errors import ArtefactMissingError, BusyError, UsageError
-from moet_boot.planes.direct_write import DirectWriter, require_space, sync_folder, unwritable
+from moet_boot.planes.direct_write import DirectWriter, require_space, sync_folder, writing
 from moet_boot.planes.moet2pf import (
+    ENTRY_BYTES,
     HEADER_BYTES,
     Header,
     TableEntry,
@@ -39,7 +40,8 @@ class PlaneFileWriter:
     """
 
     def __init__(self, out: Path, header: Header, origin: bytes, *, overwrite: bool = False) -> None:
-        _require_place(out, overwrite=overwrite)
+        with writing(out):
+            _require_place(out, overwrite=overwrite)
         self.out = out
         self.partial = out.with_name(f".{out.name}.partial")
         self.header = header
@@ -52,7 +54,7 @@ class PlaneFileWriter:
         """Digests of the slots that an earlier run recorded; they are to be checked before they count."""
 
     def __enter__(self) -> Self:
-        with ExitStack() as undo:
+        with writing(self.out), ExitStack() as undo:
             self._acquire()
             undo.callback(self._release)
             self.journal = self._read_journal()
@@ -80,7 +82,8 @@ class PlaneFileWriter:
         """Note that a slot is in place with this sha256 (without padding); for one thread."""
         self._digests[slot] = digest
         entry = TableEntry(digest, self.layout.slot_offset(slot), *divmod(slot, self.layout.geometry.n_experts))
-        self._put(entry.to_bytes(), self.layout.table_offset + slot * len(entry.to_bytes()))
+        with writing(self.partial):
+            self._put(entry.to_bytes(), self.layout.table_offset + slot * ENTRY_BYTES)
 
     def finish(self, check: Callable[[Path, bytes], None] | None = None) -> Header:
         """Write the table, call `check` with the partial file and its header to be, then give it its name.
@@ -89,16 +92,18 @@ class PlaneFileWriter:
         """
         table = table_to_bytes(self.layout, [self._digests[slot] for slot in range(self.layout.geometry.n_slots)])
         header = replace(self.header, table_sha256=hashlib.sha256(table).digest())
-        self._put(table, self.layout.table_offset)
-        os.fsync(self._plain)
+        with writing(self.partial):
+            self._put(table, self.layout.table_offset)
+            os.fsync(self._plain)
         if check is not None:
             check(self.partial, header.to_bytes())
-        self._put(header.to_bytes(), 0)
-        os.fsync(self._plain)
-        os.posix_fadvise(self._plain, 0, self.layout.body_offset, os.POSIX_FADV_DONTNEED)
-        _require_place(self.out, overwrite=self.overwrite)
-        self.partial.rename(self.out)
-        sync_folder(self.out.parent)
+        with writing(self.out):
+            self._put(header.to_bytes(), 0)
+            os.fsync(self._plain)
+            os.posix_fadvise(self._plain, 0, self.layout.body_offset, os.POSIX_FADV_DONTNEED)
+            _require_place(self.out, overwrite=self.overwrite)
+            self.partial.rename(self.out)
+            sync_folder(self.out.parent)
         return header
 
     def _acquire(self) -> None:
@@ -109,8 +114,6 @@ class PlaneFileWriter:
                 f"{self.out} is being written by another moet-boot",
                 fix="wait for it, or choose another output",
             ) from None
-        except OSError as error:
-            raise unwritable(self.out, error) from error
 
     def _release(self) -> None:
         Path(self._lock.lock_file).unlink(missing_ok=True)
@@ -142,19 +145,13 @@ class PlaneFileWriter:
     def _start(self) -> None:
         if self.journal:
             return
-        try:
-            os.ftruncate(self._plain, self.layout.file_bytes)
-        except OSError as error:
-            raise unwritable(self.partial, error) from error
+        os.ftruncate(self._plain, self.layout.file_bytes)
         self._put(self._mark, 0)
 
     def _put(self, data: bytes, offset: int) -> None:
-        try:
-            while data:
-                count = os.pwrite(self._plain, data, offset)
-                data, offset = data[count:], offset + count
-        except OSError as error:
-            raise unwritable(self.partial, error) from error
+        while data:
+            count = os.pwrite(self._plain, data, offset)
+            data, offset = data[count:], offset + count
 
 
 def _require_place(out: Path, *, overwrite: bool) -> None:

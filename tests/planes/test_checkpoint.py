@@ -124,9 +124,11 @@ def test_a_checkpoint_that_is_not_whole_is_one_clear_error(case: Case, tmp_path:
     assert caught.value.fix
 
 
-@pytest.mark.parametrize("name", ["missing", "config.json"])
-def test_a_folder_that_is_none_is_missing(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ArtefactMissingError, match="does not exist"):
+@pytest.mark.parametrize(
+    ("name", "message"), [("missing", "does not exist"), ("config.json", "is no folder")], ids=["missing", "file"]
+)
+def test_a_folder_that_is_none_is_missing(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ArtefactMissingError, match=message):
         Checkpoint(copy_checkpoint(tmp_path) / name)
 
 

@@ -216,3 +216,26 @@ def test_a_folder_without_permission_is_one_clear_error(out: Path, monkeypatch: 
     monkeypatch.setattr(FileLock, "acquire", refuse)
     with pytest.raises(MoetBootError, match="cannot be written: Permission denied"):
         PlaneFileWriter(out, HEADER, b"origin").__enter__()
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_a_disk_that_fails_at_the_end_gives_no_name_and_keeps_the_work(
+    out: Path, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> int:
+        raise OSError(5, "Input/output error")
+
+    with PlaneFileWriter(out, HEADER, b"origin") as writer:
+        put_slots(writer, range(8))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, fail)
+            with pytest.raises(MoetBootError, match="cannot be written: Input/output error"):
+                writer.finish()
+    assert not out.exists()
+    assert writer.partial.exists()
+
+
+def test_a_folder_where_the_partial_file_belongs_is_one_clear_error(out: Path) -> None:
+    out.with_name(".planes.moet2pf.partial").mkdir()
+    with pytest.raises(MoetBootError, match="cannot be written: Is a directory"):
+        PlaneFileWriter(out, HEADER, b"origin").__enter__()
