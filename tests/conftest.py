@@ -1,7 +1,7 @@
 """What every test gets: folders of its own for state, and a run that fails when a test was skipped."""
 
 import os
-from pathlib import Path
+from itertools import count
 
 import pytest
 from hypothesis import settings
@@ -10,9 +10,11 @@ from hypothesis import settings
 settings.register_profile("moet-boot", deadline=None, max_examples=50)
 settings.load_profile("moet-boot")
 
+_HOMES = count()
+
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that a test does may land in the user's own state, configuration or environment."""
     for name in list(os.environ):
         if name.startswith("MOET_BOOT_") and name not in {
@@ -21,10 +23,12 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "MOET_BOOT_TEST_DOCKER",
         }:
             monkeypatch.delenv(name)
-    monkeypatch.setenv("MOET_BOOT_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("MOET_BOOT_RUNTIME_DIR", str(tmp_path / "run"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # only a name: most tests write nothing, and making a folder for each of thousands takes its time
+    home = tmp_path_factory.getbasetemp() / f"home-{next(_HOMES)}"
+    monkeypatch.setenv("MOET_BOOT_STATE_DIR", str(home / "state"))
+    monkeypatch.setenv("MOET_BOOT_RUNTIME_DIR", str(home / "run"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
 
 
 @pytest.hookimpl(trylast=True)

@@ -39,6 +39,7 @@ def test_boot_ask_stop(tmp_path: Path) -> None:
     assert read_status(run.port) is None
 
 
+@pytest.mark.slow
 def test_events_are_ndjson_and_stdout_is_one_document(tmp_path: Path) -> None:
     with serving(tmp_path, "--stop-when-ready") as run:
         run.end()
@@ -46,6 +47,7 @@ def test_events_are_ndjson_and_stdout_is_one_document(tmp_path: Path) -> None:
     assert [e["event"] for e in run.events][-1] == "ready"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 143)])
 def test_a_signal_while_serving_ends_cleanly(tmp_path: Path, number: signal.Signals, expected: int) -> None:
     with serving(tmp_path) as run:
@@ -57,6 +59,7 @@ def test_a_signal_while_serving_ends_cleanly(tmp_path: Path, number: signal.Sign
     assert gone(pids)
 
 
+@pytest.mark.slow
 def test_a_signal_in_the_boot_ends_cleanly_although_the_engine_swallows_a_term(tmp_path: Path) -> None:
     with serving(tmp_path, boot_s=30, swallow_terms=1) as run:
         run.wait_for("phase", phase="loading_weights")
@@ -67,6 +70,7 @@ def test_a_signal_in_the_boot_ends_cleanly_although_the_engine_swallows_a_term(t
     assert last_receipt().exit_code == 143
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_the_grace_of_a_stop(tmp_path: Path) -> None:
     with serving(tmp_path, "--grace", "600", ignore_term=True) as run:
         run.wait_for("ready")
@@ -78,6 +82,7 @@ def test_a_second_signal_ends_the_grace_of_a_stop(tmp_path: Path) -> None:
     assert gone(pids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("knobs", "kind", "says"),
     [
@@ -101,6 +106,7 @@ def test_a_boot_that_fails_is_7_with_its_class_and_a_remedy(
     assert failure.sentence in document["reason"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knob", ["silent", "hang_tokens"])
 def test_health_without_tokens_is_a_hang(tmp_path: Path, knob: str) -> None:
     with serving(tmp_path, deadline_s=3, **{knob: True}) as run:
@@ -110,6 +116,7 @@ def test_health_without_tokens_is_a_hang(tmp_path: Path, knob: str) -> None:
     assert "warm-up" in document["reason"] or "token" in document["reason"]
 
 
+@pytest.mark.slow
 def test_a_hang_is_ended_at_the_deadline_of_its_phase_and_names_it(tmp_path: Path) -> None:
     with serving(tmp_path, "--grace", "1", deadline_s=2, hang_in="kv_cache", ignore_term=True) as run:
         run.wait_for("phase", phase="kv_cache")
@@ -120,12 +127,14 @@ def test_a_hang_is_ended_at_the_deadline_of_its_phase_and_names_it(tmp_path: Pat
     assert gone(pids)
 
 
+@pytest.mark.slow
 def test_the_engines_death_behind_exit_code_zero_is_11(tmp_path: Path) -> None:
     with serving(tmp_path, die_after_s=3) as run:
         code, document = run.end()
     assert (code, document["outcome"]) == (11, "died"), run.words
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_is_restarted_within_its_budget(tmp_path: Path) -> None:
     with serving(tmp_path, die_after_s=3, budget=1) as run:
         code, _ = run.end(60)
@@ -148,6 +157,7 @@ def test_the_guard_kills_at_the_floor_and_the_exit_is_8(tmp_path: Path) -> None:
     assert "kill" in actions
 
 
+@pytest.mark.slow
 def test_observe_only_notes_and_leaves_the_server_alone(tmp_path: Path) -> None:
     floor = psutil.virtual_memory().available / 2**30 + 2
     accept = ("--accept-risk", "MEM.AVAILABLE")
@@ -157,6 +167,7 @@ def test_observe_only_notes_and_leaves_the_server_alone(tmp_path: Path) -> None:
     assert "would kill" in [a.action for a in last_receipt().attempts[0].guard_actions]
 
 
+@pytest.mark.slow
 def test_a_killed_guard_takes_the_server_down_within_a_second(tmp_path: Path) -> None:
     with serving(tmp_path) as run:
         run.wait_for("ready")
@@ -192,6 +203,7 @@ def test_a_killed_moet_boot_takes_the_server_down_within_a_second(tmp_path: Path
     assert json.loads(listed.stdout)["receipts"][0]["outcome"] == "killed"
 
 
+@pytest.mark.slow
 def test_status_and_stop_from_another_process(tmp_path: Path) -> None:
     with serving(tmp_path) as run:
         run.wait_for("ready")
@@ -217,6 +229,7 @@ def scripted_port_is_free(port: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_second_serve_beside_a_healthy_own_server_says_so_and_is_0(tmp_path: Path) -> None:
     with serving(tmp_path) as first:
         first.wait_for("ready")
@@ -292,6 +305,7 @@ def test_dry_run_prints_the_plan_and_starts_nothing(tmp_path: Path) -> None:
     assert document["plan"]["digest"]
 
 
+@pytest.mark.slow
 def test_the_endpoints_follow_the_boot(tmp_path: Path) -> None:
     port = scripted.free_port()
     with (
@@ -307,6 +321,7 @@ def test_the_endpoints_follow_the_boot(tmp_path: Path) -> None:
         run.stop()
 
 
+@pytest.mark.slow
 def test_secrets_reach_the_server_and_no_file(tmp_path: Path) -> None:
     with serving(tmp_path, "--stop-when-ready", "--", "--api-key", "sk-verysecretkey123") as run:
         run.end()
