@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import tempfile
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,17 @@ class Leftovers:
         self._held: dict[Path, int] = {}
         self._rendezvous: set[Path] = set()
         self._overlap = b""
+        self._looking: threading.Thread | None = None
+
+    def look(self, pids: Iterable[int], wait_s: float = 0.0) -> None:
+        """`note_holders`, in a thread of its own and for `wait_s` at most.
+
+        Reading the maps of a process that is stuck in reclaim can block for as long as the process does.
+        """
+        if self._looking is None or not self._looking.is_alive():
+            self._looking = threading.Thread(target=self.note_holders, args=(tuple(pids),), daemon=True)
+            self._looking.start()
+        self._looking.join(wait_s)
 
     def note_holders(self, pids: Iterable[int]) -> None:
         """Remember the segments that these processes have mapped or open."""
@@ -45,7 +57,7 @@ class Leftovers:
 
     def remove(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Remove what is left; returns the removed paths, and the kept ones with the reason."""
-        existing = [p for p, inode in self._held.items() if _inode(p) == inode]
+        existing = [p for p, inode in list(self._held.items()) if _inode(p) == inode]
         busy = {inode for pid in list_pids() for inode in _held_by(pid, self._shm)} if existing else set()
         removed: list[str] = []
         left: list[str] = []

@@ -27,6 +27,8 @@ ORPHAN_TERM_S = 0.5
 KILL_TIMEOUT_S = 10.0
 LOOK_EVERY_S = 1.0
 HOLDERS_EVERY_S = 2.0
+LAST_LOOK_S = 0.2
+"""How long a KILL may wait for the last look at what the server holds."""
 OOM_SCORE_ADJ = 800
 """Before the host's daemons, behind nothing (field notes: unified memory, section 6)."""
 
@@ -121,6 +123,7 @@ class ServerProcess:
                 Path(f"/proc/{pid}/oom_score_adj").write_text(str(self._oom_score_adj), encoding="ascii")
         self.group = create_cgroup(f"moet-boot-{token}")
         if self.group:
+            _remove_old_groups(self.group)
             try:
                 (self.group / "cgroup.procs").write_text(f"{pid}\n", encoding="ascii")
                 self._cgroup = Cgroup(self.group)
@@ -193,7 +196,7 @@ class ServerProcess:
         pids = [process.pid for process in self._tree.processes()]
         if now >= self._next_holders:
             self._next_holders = now + HOLDERS_EVERY_S
-            self._leftovers.note_holders(pids)
+            self._leftovers.look(pids)
 
     def _ask_to_end(self, tree: ServerTree, deadline: float) -> int:
         """TERM again and again until all are gone or the deadline; returns how often it was sent."""
@@ -204,7 +207,7 @@ class ServerProcess:
             if now >= deadline:
                 break
             if now - last >= (TERM_EVERY_S if tree.leader_lives else ORPHAN_TERM_S):
-                self._leftovers.note_holders(process.pid for process in processes)
+                self._leftovers.look(process.pid for process in processes)
                 terms += bool(tree.ask_to_end())
                 last = now
             self._clock.sleep(0.05)
@@ -212,7 +215,7 @@ class ServerProcess:
         return terms
 
     def _kill(self, tree: ServerTree) -> list[Process]:
-        self._leftovers.note_holders(process.pid for process in tree.processes())
+        self._leftovers.look((process.pid for process in tree.processes()), LAST_LOOK_S)
         survivors = tree.kill(KILL_TIMEOUT_S, self._clock.now, self._clock.sleep)
         self._collect_first()
         return survivors
@@ -229,6 +232,13 @@ class ServerProcess:
         if self._port_was_free and not port_is_free(self.command):
             left = (*left, f"port {self.command.port} is taken by another process")
         return removed, left
+
+
+def _remove_old_groups(ours: Path) -> None:
+    """Remove the empty groups that killed supervisors left; a group with members cannot be removed."""
+    for group in ours.parent.glob("moet-boot-*"):
+        if group != ours:
+            remove_cgroup(group)
 
 
 def _oom_kill_count() -> int:

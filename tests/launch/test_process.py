@@ -13,6 +13,8 @@ import pytest
 
 from moet_boot.errors import ArtefactMissingError, MoetBootError
 from moet_boot.exits import Exit
+from moet_boot.guard.cgroup import create_cgroup, group_pids
+from moet_boot.launch import process
 from moet_boot.launch.command import Command
 from moet_boot.launch.log_file import LogFile
 from moet_boot.launch.process import OOM_SCORE_ADJ, ServerProcess
@@ -34,7 +36,7 @@ def wait_for(server: ServerProcess, text: bytes) -> None:
 
 
 def names(server: ServerProcess) -> list[str]:
-    return sorted(process.name for process in server.processes())
+    return sorted(p.name for p in server.processes())
 
 
 def is_there(pid: int) -> bool:
@@ -90,8 +92,8 @@ class TestStart:
         assert os.getsid(pid) == os.getpgid(pid) == pid
         assert Path(f"/proc/{pid}/fd/0").readlink() == Path("/dev/null")
         assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
-        for process in server.processes():
-            assert Path(f"/proc/{process.pid}/oom_score_adj").read_text(encoding="ascii") == "800\n"
+        for p in server.processes():
+            assert Path(f"/proc/{p.pid}/oom_score_adj").read_text(encoding="ascii") == "800\n"
 
     def test_the_tree_is_the_server_and_its_engine(self, launch: Launch) -> None:
         server = launch()
@@ -140,6 +142,45 @@ class TestStart:
         assert caught.value.fix
         assert server.pid is None
         server.close()
+
+
+class TestGroup:
+    """Where this user may make control groups, all of the server is in one; elsewhere the tree does the work."""
+
+    def test_all_of_the_server_is_in_its_group(self, launch: Launch) -> None:
+        server = launch(daemon="setsid")
+        wait_for(server, READY)
+        if server.group is not None:
+            assert set(group_pids(server.group)) == {p.pid for p in server.processes()}
+        group = server.group
+        server.close()
+        assert group is None or not group.exists()
+
+    def test_what_killed_supervisors_left_is_removed(self, launch: Launch) -> None:
+        old = create_cgroup("moet-boot-0000")
+        launch()
+        assert old is None or not old.exists()
+
+    def test_without_a_group_nobody_is_missed(self, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(process, "create_cgroup", lambda _name: None)
+        server = launch(daemon="double", ignore_term=True)
+        wait_for(server, READY)
+        assert server.cgroup is None
+        pids = [p.pid for p in server.processes()]
+        assert server.stop(0).left == ()
+        assert not any(is_there(pid) for pid in pids)
+
+    def test_a_group_that_takes_nobody_is_given_up(
+        self, launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        full = tmp_path / "full"
+        full.mkdir()
+        (full / "cgroup.procs").mkdir()
+        monkeypatch.setattr(process, "create_cgroup", lambda _name: full)
+        server = launch()
+        assert server.group is None
+        wait_for(server, READY)
+        assert server.stop(5).left == ()
 
 
 class TestEnding:
@@ -217,7 +258,7 @@ class TestStop:
         server = launch()
         wait_for(server, READY)
         assert server.pid is not None
-        engine = [process.pid for process in server.processes() if process.name.startswith("VLLM::")]
+        engine = [p.pid for p in server.processes() if p.name.startswith("VLLM::")]
         os.kill(server.pid, signal.SIGKILL)
         wait_until(server.exited)
         assert names(server) == ["VLLM::EngineCor", "VLLM::Worker"]
@@ -230,7 +271,7 @@ class TestStop:
     def test_a_daemon_that_left_the_session_is_found(self, launch: Launch, kind: str, ignore_term: bool) -> None:
         server = launch(daemon=kind, ignore_term=ignore_term)
         wait_for(server, READY)
-        daemons = [process for process in server.processes() if process.name == "sleep"]
+        daemons = [p for p in server.processes() if p.name == "sleep"]
         assert len(daemons) == 1
         assert daemons[0].session != server.pid
         assert server.stop(0.5 if ignore_term else 5).left == ()
@@ -252,11 +293,11 @@ class TestStop:
         server, other = launch(daemon="double"), launch(daemon="double")
         wait_for(server, READY)
         wait_for(other, READY)
-        others = {process.pid for process in other.processes()}
+        others = {p.pid for p in other.processes()}
         server.stop(5)
         assert ours.poll() is None
         assert own_session.poll() is None
-        assert {process.pid for process in other.processes()} == others
+        assert {p.pid for p in other.processes()} == others
         assert other.exited() is None
         for decoy in (ours, own_session):
             decoy.kill()
@@ -275,14 +316,14 @@ class TestStop:
     def test_close_leaves_nobody_behind(self, launch: Launch) -> None:
         server = launch(daemon="setsid")
         wait_for(server, READY)
-        pids = [process.pid for process in server.processes()]
+        pids = [p.pid for p in server.processes()]
         server.close()
         assert not any(is_there(pid) for pid in pids)
 
     def test_nothing_is_left_uncollected(self, launch: Launch) -> None:
         server = launch(daemon="double")
         wait_for(server, READY)
-        pids = [process.pid for process in server.processes()]
+        pids = [p.pid for p in server.processes()]
         server.stop(5)
         assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
