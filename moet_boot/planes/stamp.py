@@ -13,7 +13,6 @@ from pathlib import Path
 from moet_boot.errors import MoetBootError
 from moet_boot.places import made, state_dir
 from moet_boot.planes.direct_io import AlignedBuffer, DirectReader
-from moet_boot.planes.verify_report import VerifyReport
 
 MAX_HEAD_BYTES = 64 << 20
 
@@ -32,27 +31,25 @@ class Stamp:
     verified_at: int
 
 
-def write_stamp(report: VerifyReport) -> bool:
-    """Record a verification; False when it proves less than the whole file, or the file changed since.
+def write_stamp(path: Path, head_bytes: int, mtime_ns: int) -> bool:
+    """Record that a file was verified in full while it had this mtime; its slots begin at `head_bytes`.
 
-    Raises MoetBootError when the state folder cannot be written.
+    False when the file has changed since. Raises MoetBootError when the state folder cannot be written.
     """
-    if not report.complete or not 0 < report.findings.body_offset <= MAX_HEAD_BYTES:
-        return False
-    place = _stamp_path(report.path)
+    place = _stamp_path(path)
     temporary = made(place.parent) / f".{place.name}.{os.getpid()}"
     try:
-        stamp = _describe(report.path, report.findings.body_offset, verified_at=int(time.time()))
+        stamp = _describe(path, head_bytes, verified_at=int(time.time()))
         temporary.write_text(json.dumps(asdict(stamp)))
-        if stamp.mtime_ns == report.mtime_ns:
+        if stamp.mtime_ns == mtime_ns:
             temporary.rename(place)
     except OSError as error:
         raise MoetBootError(
-            f"the stamp of {report.path} cannot be written: {error.strerror}", fix=f"check {place.parent}"
+            f"the stamp of {path} cannot be written: {error.strerror}", fix=f"check {place.parent}"
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
-    return stamp.mtime_ns == report.mtime_ns
+    return stamp.mtime_ns == mtime_ns
 
 
 def valid_stamp(path: Path) -> Stamp | None:
@@ -60,7 +57,13 @@ def valid_stamp(path: Path) -> Stamp | None:
     try:
         stored = Stamp(**json.loads(_stamp_path(path).read_bytes()))
         same = 0 < stored.head_bytes <= MAX_HEAD_BYTES and _describe(path, stored.head_bytes, stored.verified_at)
-    except (OSError, ValueError, TypeError, MoetBootError):
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+        MoetBootError,
+    ):  # RuntimeError: a loop of links (Path.resolve)
         return None
     return stored if same == stored else None
 

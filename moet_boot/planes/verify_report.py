@@ -7,6 +7,7 @@ from pathlib import Path
 from moet_boot.planes.checkpoint import CheckpointIdentity
 from moet_boot.planes.discovery import Discovery
 from moet_boot.planes.moet2pf_read import FileFormat
+from moet_boot.planes.stamp import Stamp
 from moet_boot.planes.workers import default_threads
 
 
@@ -52,6 +53,7 @@ class BadSlot:
 class SlotFindings:
     """What the slots of a file gave: `verified` are good, slots in neither count were not looked at.
 
+    `problems` are faults of the file as a whole, `notes` limits of the proof.
     `body_offset` is where the slots begin, 0 when unknown.
     """
 
@@ -66,7 +68,7 @@ class SlotFindings:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """The outcome for one file. `problems` are faults of the file as a whole, `notes` limits of the proof."""
+    """The outcome for one file; `stamp` is an earlier full verification that was taken on trust."""
 
     path: Path
     format: FileFormat
@@ -79,6 +81,7 @@ class VerifyReport:
     bytes_read: int
     mtime_ns: int
     duration_s: float
+    stamp: Stamp | None = None
 
     @property
     def unchecked(self) -> int:
@@ -93,5 +96,5 @@ class VerifyReport:
 
     @property
     def complete(self) -> bool:
-        """The proof covers every slot."""
-        return self.ok and (self.unchecked == 0 or self.known is not None)
+        """The proof covers every slot, now or on record."""
+        return self.ok and (self.unchecked == 0 or self.known is not None or self.stamp is not None)

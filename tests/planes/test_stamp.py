@@ -1,20 +1,16 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from moet_boot.errors import MoetBootError
 from moet_boot.places import state_dir
-from moet_boot.planes.checkpoint import read_identity
-from moet_boot.planes.geometry import Geometry
 from moet_boot.planes.stamp import stamp_is_valid, valid_stamp, write_stamp
-from moet_boot.planes.verify import verify_file
+from moet_boot.planes.verify_once import verify_once
 from moet_boot.planes.verify_report import VerifyMode, VerifyOptions
-from testing.golden import GOLDEN
-from testing.plane_file import FOREIGN, OWN, copy_of, flip, put, write_plane_file
+from testing.plane_file import OWN, copy_of, flip, put
 
 FULL = VerifyOptions(mode=VerifyMode.FULL, threads=1)
 
@@ -22,7 +18,7 @@ FULL = VerifyOptions(mode=VerifyMode.FULL, threads=1)
 @pytest.fixture
 def verified(tmp_path: Path) -> Path:
     path = copy_of(OWN, tmp_path)
-    assert write_stamp(verify_file(path, FULL))
+    verify_once(path, FULL)
     return path
 
 
@@ -100,28 +96,13 @@ def test_a_stamp_with_an_impossible_head_is_no_stamp(verified: Path, head: objec
     assert not stamp_is_valid(verified)
 
 
-def test_less_than_a_full_proof_is_not_recorded(tmp_path: Path) -> None:
-    path = tmp_path / "planes"
-    write_plane_file(path, Geometry(5, 5, 64, 64), seed=1)
-    assert not write_stamp(verify_file(path, replace(FULL, mode=VerifyMode.QUICK)))
-    flip(path, 9000)
-    assert not write_stamp(verify_file(path, FULL))
-    assert not stamp_is_valid(path)
-
-
 def test_a_file_that_changed_after_the_verification_is_not_recorded(tmp_path: Path) -> None:
     path = copy_of(OWN, tmp_path)
-    report = verify_file(path, FULL)
+    seen = path.stat().st_mtime_ns
     touch(path)
-    assert not write_stamp(report)
+    assert not write_stamp(path, 8192, seen)
     assert not stamp_is_valid(path)
-
-
-def test_a_foreign_file_is_remembered_too(tmp_path: Path) -> None:
-    path = copy_of(FOREIGN["a"], tmp_path)
-    report = verify_file(path, replace(FULL, checkpoint=read_identity(GOLDEN / "iv_ckpt")))
-    assert write_stamp(report)
-    assert stamp_is_valid(path)
+    assert list((state_dir() / "stamps").iterdir()) == []
 
 
 def test_the_stamp_belongs_to_the_file_and_not_to_the_name(verified: Path) -> None:
@@ -130,19 +111,25 @@ def test_the_stamp_belongs_to_the_file_and_not_to_the_name(verified: Path) -> No
     assert stamp_is_valid(link)
 
 
+def test_a_loop_of_links_has_no_stamp(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    assert not stamp_is_valid(tmp_path / "a")
+
+
 def test_a_state_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = copy_of(OWN, tmp_path)
     (tmp_path / "blocked").write_text("")
     monkeypatch.setenv("MOET_BOOT_STATE_DIR", str(tmp_path / "blocked" / "state"))
     with pytest.raises(MoetBootError, match="cannot create"):
-        write_stamp(verify_file(path, FULL))
+        write_stamp(path, 8192, path.stat().st_mtime_ns)
 
 
 def test_a_disk_that_is_full_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    report = verify_file(copy_of(OWN, tmp_path), FULL)
+    path = copy_of(OWN, tmp_path)
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(MoetBootError, match="No space left"):
-        write_stamp(report)
+        write_stamp(path, 8192, path.stat().st_mtime_ns)

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from moet_boot.cli.output import Output
-from moet_boot.errors import MoetBootError
 from moet_boot.exits import Exit
-from moet_boot.planes.verify_report import VerifyMode, VerifyReport
+from moet_boot.planes.verify_report import VerifyMode
 
 app = typer.Typer(add_completion=False)
 
@@ -29,12 +28,15 @@ def verify(
     share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the slots in sample mode.")] = 0.05,
     seed: Annotated[int | None, typer.Option(help="Repeats a sample; drawn and printed when left out.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, max=64, help="Default: two for each CPU, at most 24.")] = None,
+    trust_stamp: Annotated[
+        bool, typer.Option("--trust-stamp", help="Only a quick look at a file on record as good and unchanged.")
+    ] = False,
     no_stamp: Annotated[bool, typer.Option("--no-stamp", help="Do not record a full verification.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document; progress as NDJSON on stderr.")] = False,
 ) -> int:
     """Is this plane file whole? Names every damaged slot; reads past the page cache; changes nothing.
 
-    A full verification is recorded, so that a preflight need not repeat it while the file stays as it is.
+    A full verification is put on record, so that a preflight need not repeat it while the file is unchanged.
 
       moet-boot planes verify ds4-planes.moet2pf                     header, table, size, holes, a few slots
 
@@ -42,12 +44,14 @@ def verify(
 
       moet-boot planes verify ds4-planes.moet2pf --mode full --whole-file --json
 
+      moet-boot planes verify ds4-planes.moet2pf --mode full --trust-stamp       in a script before each boot
+
     Ends with 0 when good, 5 when damaged or of another revision, 6 when missing.
     """
     from moet_boot.cli.planes.progress import stages
     from moet_boot.cli.planes.verify_view import advice, as_document, as_lines
     from moet_boot.planes.checkpoint import read_identity
-    from moet_boot.planes.verify import verify_file
+    from moet_boot.planes.verify_once import verify_once
     from moet_boot.planes.verify_report import VerifyOptions
     from moet_boot.planes.workers import default_threads
 
@@ -56,23 +60,18 @@ def verify(
     origin = read_identity(checkpoint) if checkpoint else None
     options = VerifyOptions(mode, share, seed, threads or default_threads(), whole_file, origin, revision)
     with stages(output) as stage:
-        report = verify_file(file, options, on_slots=stage("slots"), on_whole_file=stage("whole file"))
+        report = verify_once(
+            file,
+            options,
+            force=not trust_stamp,
+            record=not no_stamp,
+            on_slots=stage("slots"),
+            on_whole_file=stage("whole file"),
+        )
     output.document("planes-verify", as_document(report))
     if not json:
         output.raw("\n".join(as_lines(report)))
     if not report.ok:
         output.say(f"  fix: {advice(report)}")
         return Exit.ARTEFACT_DAMAGED
-    if not no_stamp:
-        _stamp(report, output)
     return Exit.DONE
-
-
-def _stamp(report: VerifyReport, output: Output) -> None:
-    from moet_boot.planes.stamp import write_stamp
-
-    try:
-        if write_stamp(report):
-            output.say("recorded as verified in full")
-    except MoetBootError as failure:
-        output.warn(f"not recorded: {failure}")

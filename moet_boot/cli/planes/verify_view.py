@@ -1,10 +1,13 @@
 """A verification as JSON and as lines for people."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 from moet_boot.planes.moet2pf_read import FileFormat
+from moet_boot.planes.stamp import Stamp
 from moet_boot.planes.verify_report import BadSlot, VerifyMode, VerifyReport
 from moet_boot.units import format_bytes, format_seconds
 
@@ -30,6 +33,7 @@ def as_document(report: VerifyReport) -> dict[str, Any]:
         "revision": report.revision,
         "seed": report.options.seed if sampled else None,
         "share": report.options.share if sampled else None,
+        "on_record_since": _date(report.stamp),
         "problems": list(found.problems),
         "notes": list(found.notes),
     }
@@ -52,7 +56,9 @@ def as_lines(report: VerifyReport) -> Iterator[str]:
     if found.discovery and found.discovery.table_offset is not None:
         place = f"at {found.discovery.table_offset}, every {found.discovery.entry_stride} bytes"
         yield f"  table    {found.discovery.mode}, discovered {place}"
-    yield from (f"  BAD      {_slot(slot)}" for slot in found.bad)
+    if report.stamp:
+        yield f"  record   every slot was good on {_date(report.stamp)}, and the file is unchanged since"
+    yield from (f"  BAD      {line}" for line in _bad_lines(found.bad))
     yield from (f"  PROBLEM  {problem}" for problem in found.problems)
     yield from (f"  note     {note}" for note in found.notes)
     yield f"  verdict  {verdict(report)}"
@@ -74,6 +80,18 @@ def advice(report: VerifyReport) -> str:
     return "fetch the file again, or build it anew with `moet-boot planes build`"
 
 
-def _slot(slot: BadSlot) -> str:
-    name = f"slot {slot.slot} (layer {slot.layer}, expert {slot.expert})"
-    return f"{name}, bytes {slot.offset} to {slot.offset + slot.bytes - 1}: {slot.reason}"
+def _bad_lines(bad: Sequence[BadSlot]) -> Iterator[str]:
+    """One line a slot; neighbours with the same reason share one, so that a cut file stays readable."""
+    for _, group in groupby(enumerate(bad), key=lambda pair: (pair[1].slot - pair[0], pair[1].reason)):
+        run = [slot for _, slot in group]
+        first, last = run[0], run[-1]
+        name = _name(first) if len(run) == 1 else f"{len(run)} slots, {_name(first)} to {_name(last)}"
+        yield f"{name}, bytes {first.offset} to {last.offset + last.bytes - 1}: {first.reason}"
+
+
+def _name(slot: BadSlot) -> str:
+    return f"slot {slot.slot} (layer {slot.layer}, expert {slot.expert})"
+
+
+def _date(stamp: Stamp | None) -> str | None:
+    return datetime.fromtimestamp(stamp.verified_at, UTC).isoformat() if stamp else None

@@ -155,16 +155,30 @@ def test_a_full_verification_is_recorded_unless_told_not_to(tmp_path: Path, caps
     assert not stamp_is_valid(path)
     assert run(["planes", "verify", str(path), "--mode", "full"]) == 0
     assert stamp_is_valid(path)
-    assert "recorded" in capsys.readouterr().err
 
 
-def test_a_record_that_cannot_be_written_is_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "blocked").touch()
-    monkeypatch.setenv("MOET_BOOT_STATE_DIR", str(tmp_path / "blocked" / "state"))
-    assert run(["planes", "verify", str(OWN), "--mode", "full"]) == 0
-    assert "warning: not recorded" in capsys.readouterr().err
+def test_the_record_is_trusted_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy_of(OWN, tmp_path)
+    for argv in ([], [], ["--trust-stamp"]):
+        code, found = document(capsys, str(path), "--mode", "full", *argv)
+        assert code == 0
+        assert (found["on_record_since"] is not None) == bool(argv)
+        assert found["mode"] == ("quick" if argv else "full")
+    assert run(["planes", "verify", str(path), "--mode", "full", "--trust-stamp"]) == 0
+    assert "every slot was good on 20" in capsys.readouterr().out
+
+
+def test_neighbours_with_the_same_damage_share_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy_of(OWN, tmp_path)
+    flip(path, 8192)
+    os.truncate(path, 8192 + 5 * TINY.slot_stride)
+    assert run(["planes", "verify", str(path)]) == 5
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  BAD")]
+    first, last = "slot 5 (layer 1, expert 1)", "slot 7 (layer 1, expert 3)"
+    assert lines == [
+        "  BAD      slot 0 (layer 0, expert 0), bytes 8192 to 35839: its sha256 differs from the table",
+        f"  BAD      3 slots, {first} to {last}, bytes 151552 to 236543: it lies beyond the end of the file",
+    ]
 
 
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
