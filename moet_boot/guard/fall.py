@@ -28,18 +28,21 @@ class Track:
         oldest_useful = next((i for i in range(len(points) - 1, -1, -1) if t_s - points[i][0] >= LONG_S), 0)
         return Track((*points[oldest_useful:], (t_s, size)))
 
-    def fall_rate(self, t_s: float, size: int) -> float:
-        """Bytes a second lost up to now; 0.0 when it rises, or when too little is known."""
-        short = self._rate(SHORT_S, t_s, size)
+    def fall_rate(self, t_s: float, size: int, *, stale_s: float = STALE_S) -> float:
+        """Bytes a second lost up to now; 0.0 when it rises, or when too little is known.
+
+        `stale_s`: how long a gap may be for its average to count.
+        """
+        short = self._rate(SHORT_S, t_s, size, stale_s)
         if short <= 0.0:
             return 0.0
-        return max(0.0, min(short, self._rate(LONG_S, t_s, size)))
+        return max(0.0, min(short, self._rate(LONG_S, t_s, size, stale_s)))
 
-    def _rate(self, age_s: float, t_s: float, size: int) -> float:
+    def _rate(self, age_s: float, t_s: float, size: int, stale_s: float) -> float:
         if not self.points:
             return 0.0
         then, before = next((p for p in reversed(self.points) if t_s - p[0] >= age_s), self.points[0])
         elapsed = t_s - then
-        if elapsed > STALE_S or elapsed < min(age_s, YOUNGEST_S):
+        if elapsed > stale_s or elapsed < min(age_s, YOUNGEST_S):
             return 0.0
         return (before - size) / elapsed

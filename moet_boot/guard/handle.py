@@ -5,6 +5,7 @@ import select
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import NoReturn
 
 from moet_boot.errors import MoetBootError
@@ -104,8 +105,8 @@ class GuardHandle:
             left = until - time.monotonic()
             if left <= 0 or not self.alive:
                 self._give_up()
-            select.select([self._line], [], [], min(left, PROGRESS_S))
             self._heard_s = time.monotonic()
+            select.select([self._line], [], [], min(left, PROGRESS_S))
 
     def _give_up(self) -> NoReturn:
         self._line.close()
@@ -127,7 +128,9 @@ class GuardHandle:
         if not self._line.open:
             return
         for words in self._line.heard():
-            self._heard_s = time.monotonic()
+            if "beat" in words:
+                # when it was said, not when it was heard: words of a guard that is gone may still be in the line
+                self._heard_s = (self._config.origin_s or 0.0) + float(words["beat"])
             if "event" in words:
                 self._take(GuardEvent(**words["event"]))
 
@@ -143,6 +146,7 @@ def start_guard(config: GuardConfig, *, python: str = sys.executable) -> GuardHa
     Raises MoetBootError when it does not come up, with the reason. When this process ends in whatever way, the guard
     ends the server and then itself.
     """
+    config = config if config.origin_s is not None else replace(config, origin_s=time.monotonic())
     ours, theirs = line_pair()
     command = isolated("moet_boot.guard.process", config.to_json(), str(theirs.fileno()), python=python)
     try:

@@ -3,6 +3,7 @@
 Rules and constants follow the field notes on unified memory, section 8 ("Policy for our guard").
 """
 
+import math
 from dataclasses import dataclass, field, replace
 
 from moet_boot.guard.fall import Track
@@ -20,6 +21,9 @@ KILL_S_PER_RATE = 0.02 / GIB
 STOP_GRACE_S = 5.0
 """After a TERM at the serving floor (field notes, section 7: `docker stop -t 5`, then KILL)."""
 SAME_MOMENT_S = 1e-6
+UNSURE = 0.75
+"""Of the hard floor, while nobody said whether the server is up and memory sinks slowly: a server that serves may
+sink below the floor of a boot. 6 GiB on a Spark, where a guard with that floor held (section 8, MEMWATCH)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,17 @@ class _View:
     floors: Floors
 
     @property
+    def floor(self) -> int:
+        """The floor that one sample may not break."""
+        if self.serving:
+            return self.floors.serving_hard_floor
+        floor = self.floors.boot_floor(self.context.phase)
+        if self.context.phase is not None:
+            return floor
+        rate = self.state.track.fall_rate(self.sample.t_s, self.available, stale_s=math.inf)
+        return floor if rate >= self.floors.projection_rate else int(floor * UNSURE)
+
+    @property
     def where(self) -> str:
         return self.context.phase.words if self.context.phase else ("serving" if self.serving else "before readiness")
 
@@ -58,7 +73,7 @@ def decide(state: State, sample: Sample, context: Context, floors: Floors) -> tu
 
     Samples come in the order of time. A sample without `available` can only confirm a lasting stall. Without a
     phase the boot is taken to be running, unless the first look already showed less than twice the hard floor: no
-    boot starts there, so the server was already up.
+    boot starts there, so the server was already up. While nobody says so, a slow fall may go a little lower.
     """
     stall = watch_stall(state.stall, sample, floors)
     if sample.available is None:
@@ -103,11 +118,10 @@ def _remember(state: State, sample: Sample, available: int, decision: Decision) 
 
 
 def _hard_floor(view: _View) -> Decision | None:
-    floor = view.floors.serving_hard_floor if view.serving else view.floors.boot_floor(view.context.phase)
-    if view.available >= floor:
+    if view.available >= view.floor:
         return None
-    seen = format_bytes(view.available)
-    return Decision(Action.KILL, f"MemAvailable {seen} is below the hard floor of {format_bytes(floor)} ({view.where})")
+    seen, floor = format_bytes(view.available), format_bytes(view.floor)
+    return Decision(Action.KILL, f"MemAvailable {seen} is below the hard floor of {floor} ({view.where})")
 
 
 def stopping_distance(rate: float, look_s: float, floors: Floors) -> float:
@@ -124,18 +138,17 @@ def stopping_distance(rate: float, look_s: float, floors: Floors) -> float:
 
 def _falling(view: _View) -> Decision | None:
     """A fall that would be through the floor before a later look could end it."""
-    floor = view.floors.serving_hard_floor if view.serving else view.floors.boot_floor(view.context.phase)
     if view.rate <= 0.0 or view.available >= view.floors.projection_ceiling:
         return None
     ahead = stopping_distance(view.rate, view.look_s, view.floors)
     steep = view.rate >= view.floors.projection_rate
     if view.serving and steep and view.available < view.floors.serving_floor:
         ahead = max(ahead, view.rate * view.floors.projection_seconds)
-    if view.available - ahead >= floor:
+    if view.available - ahead >= view.floor:
         return None
     text = (
         f"MemAvailable {format_bytes(view.available)} falls by {format_bytes(view.rate)} a second and would pass "
-        f"the hard floor of {format_bytes(floor)} before a kill can end it ({view.where})"
+        f"the hard floor of {format_bytes(view.floor)} before a kill can end it ({view.where})"
     )
     return Decision(Action.KILL, text)
 
