@@ -29,6 +29,8 @@ from moet_boot.machine.supervisor_mark import own_mark
 
 URGENT_ANSWER_S = 2.0
 """For requests while a server must end: what is not answered in time is done without the engine."""
+AWAY_S = 15.0
+"""A daemon that comes back ends what it finds running within its 10 s of grace."""
 LOG_END_S = 3.0
 """How long the end of the log may take after the container has ended."""
 
@@ -168,9 +170,16 @@ class ContainerServer:
     def _ask_for_end(self, container: str) -> Future[ServerExit]:
         """In a thread of its own, so that the supervisor's loop goes on."""
         by_us = self._killer is not None and self._killer.used
-        return start_reading(
-            lambda: find_end(lambda: self._connect(URGENT_ANSWER_S), container, since=self._started_at, by_us=by_us)
-        )
+        away_at = self._follower.away_at
+        was_away = away_at is not None and time.monotonic() - away_at < AWAY_S
+
+        def ask() -> ServerExit:
+            return find_end(self._urgent, container, since=self._started_at, by_us=by_us, was_away=was_away)
+
+        return start_reading(ask)
+
+    def _urgent(self) -> DockerEngine:
+        return self._connect(URGENT_ANSWER_S)
 
     def _await_end(self) -> None:
         """Give the engine a moment to tell how it ended."""

@@ -21,15 +21,16 @@ def find_end(
     *,
     since: float,
     by_us: bool,
+    was_away: bool = False,
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ServerExit:
     """Ask until the engine tells how the container ended, or the patience is over: nothing is known then.
 
     `since`: its start in seconds since 1970. `by_us`: moet-boot itself has ended it, so nobody else is named.
+    `was_away`: the engine did not answer just before the end.
     """
     deadline = now() + PATIENCE_S
-    was_away = False
     while now() < deadline:
         try:
             with closing(connect()) as engine:
@@ -56,8 +57,13 @@ def describe_end(state: ContainerState, events: Sequence[ContainerEvent], *, eng
 
 
 def _outside(events: Sequence[ContainerEvent], *, engine_was_away: bool) -> Outside | None:
-    """Who else ended it, if anybody did. A `docker stop` is seen by its signal: its own event comes later."""
+    """Who else ended it, if anybody did.
+
+    A daemon ends its containers while it answers nobody, and calls that a kill; a person's `docker stop` is a kill
+    too, by a daemon that answers (its own event `stop` comes later).
+    """
+    if engine_was_away:
+        return Outside.ENGINE
     last = max((event.at for event in events), default=0.0)
-    if any(e.action == "kill" and e.signal in _ENDING and last - e.at < LAST_S for e in events):
-        return Outside.PERSON
-    return Outside.ENGINE if engine_was_away else None
+    killed = any(e.action == "kill" and e.signal in _ENDING and last - e.at < LAST_S for e in events)
+    return Outside.PERSON if killed else None

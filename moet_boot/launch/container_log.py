@@ -3,10 +3,12 @@
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from moet_boot.errors import MoetBootError
+from moet_boot.launch.docker_engine import EngineSilentError
 from moet_boot.launch.log_cursor import LogCursor
 
 AGAIN_S = 0.25
@@ -34,6 +36,8 @@ class LogFollower:
     def __init__(self, open_log: Callable[[float | None], LogStream], descriptor: int) -> None:
         self.trouble = ""
         """Why lines are missing in the file, if some are."""
+        self.away_at: float | None = None
+        """When the engine was last found to be away, in seconds of the monotonic clock."""
         self._open_log = open_log
         self._descriptor = os.dup(descriptor)
         self._cursor = LogCursor()
@@ -86,6 +90,9 @@ class LogFollower:
                 if self._stopped.is_set():
                     return False
                 self._write(self._cursor.take(frame))
+        except EngineSilentError:
+            self.away_at = time.monotonic()
+            return False
         except MoetBootError:
             return False
         except Exception:  # noqa: BLE001  (whatever a broken connection makes the SDK raise: it is read again)

@@ -6,7 +6,7 @@ import pytest
 from moet_boot.launch.container_end import PATIENCE_S, describe_end, find_end
 from moet_boot.launch.docker_engine import ContainerEvent, ContainerState, EngineSilentError
 from moet_boot.launch.ending import Outside, ServerExit
-from testing.fake_engine import FakeEngine, FakeTime
+from testing.fake_engine import FakeEngine, FakeTime, any_engine
 
 
 def state(code: int, *, oom: bool = False, running: bool = False) -> ContainerState:
@@ -47,10 +47,11 @@ DIED = ContainerEvent("die", 100.0)
         (1, False, [ContainerEvent("kill", 99.0, signal.SIGUSR1), DIED], False, ServerExit(1)),
         (1, False, [ContainerEvent("kill", 10.0, 15), DIED], False, ServerExit(1)),
         (0, False, [], True, ServerExit(0, outside=Outside.ENGINE)),
+        (137, False, [ContainerEvent("kill", 99.9, 9), DIED], True, ServerExit(137, outside=Outside.ENGINE)),
     ],
     ids=[
         "by itself", "failed", "OOM by its state", "OOM of a child, by an event", "docker stop", "docker stop that had to kill",
-        "docker kill", "a harmless signal", "a TERM of long ago", "engine restarted",
+        "docker kill", "a harmless signal", "a TERM of long ago", "engine restarted", "a kill by the engine itself",
     ],
 )  # fmt: skip
 def test_the_account(code: int, oom: bool, events: Sequence[ContainerEvent], away: bool, expected: ServerExit) -> None:
@@ -58,7 +59,7 @@ def test_the_account(code: int, oom: bool, events: Sequence[ContainerEvent], awa
 
 
 def ask(engine: FakeEngine, clock: FakeTime, *, by_us: bool = False) -> ServerExit:
-    return find_end(lambda: engine, "c1", since=0.0, by_us=by_us, now=clock.now, sleep=clock.sleep)  # type: ignore[arg-type,return-value]
+    return find_end(lambda: any_engine(engine), "c1", since=0.0, by_us=by_us, now=clock.now, sleep=clock.sleep)
 
 
 def test_waits_until_the_engine_has_noticed() -> None:
@@ -71,6 +72,13 @@ def test_waits_for_an_engine_that_comes_back() -> None:
     engine, clock = FakeEngine(), FakeTime()
     engine.answers = [EngineSilentError("away")] * 5 + [state(137)]
     assert ask(engine, clock) == ServerExit(137, outside=Outside.ENGINE)
+
+
+def test_an_engine_that_was_away_just_before_the_end() -> None:
+    engine = FakeEngine()
+    engine.answers, engine.past = [state(137)], [ContainerEvent("kill", 99.0, 9), DIED]
+    end = find_end(lambda: any_engine(engine), "c1", since=0.0, by_us=False, was_away=True)
+    assert end == ServerExit(137, outside=Outside.ENGINE)
 
 
 def test_what_we_ended_ourselves_names_nobody_else() -> None:

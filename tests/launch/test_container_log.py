@@ -11,6 +11,7 @@ import pytest
 from moet_boot.errors import MoetBootError
 from moet_boot.launch import container_log
 from moet_boot.launch.container_log import LogFollower
+from moet_boot.launch.docker_engine import EngineSilentError
 
 
 def line(index: int) -> bytes:
@@ -63,7 +64,7 @@ def test_a_broken_engine_costs_no_line(target: int) -> None:
     answers: list[Stream | Exception] = [
         MoetBootError("not there yet"),
         Stream([line(0), line(1)], ConnectionError("the daemon died")),
-        MoetBootError("still away"),
+        EngineSilentError("still away"),
         Stream([line(0), line(1), line(2)], ValueError("half a frame")),
         Stream([line(1), line(2), line(3)]),
     ]
@@ -83,6 +84,7 @@ def test_a_broken_engine_costs_no_line(target: int) -> None:
     wait_for(lambda: follower.drained)
     follower.close()
     assert content(target) == b"line 0\nline 1\nline 2\nline 3\n"
+    assert follower.away_at is not None
     assert asked[:2] == [None, None]
     assert all(isinstance(since, float) for since in asked[2:])
 
@@ -98,6 +100,7 @@ def test_an_end_that_was_read_before_the_container_ended_is_no_proof(target: int
     wait_for(lambda: follower.drained)
     follower.close()
     assert content(target) == b"line 0\nline 1\n"
+    assert follower.away_at is None
 
 
 def test_a_reader_that_hangs_is_woken_and_left(target: int) -> None:
