@@ -49,6 +49,7 @@ class ExpertSpans:
 class CheckpointIdentity:
     """What a checkpoint's small files say: geometry, and the digest of the index."""
 
+    folder: Path
     geometry: Geometry
     index_sha256: bytes
 
@@ -57,7 +58,7 @@ def read_identity(folder: Path) -> CheckpointIdentity:
     """Read config.json and the index of a checkpoint; raises the artefact errors and UsageError."""
     config = _json_object(folder / "config.json", _read_small(folder / "config.json"))
     index = _read_small(folder / INDEX_NAME)
-    return CheckpointIdentity(Geometry.from_config(config), hashlib.sha256(index).digest())
+    return CheckpointIdentity(folder, Geometry.from_config(config), hashlib.sha256(index).digest())
 
 
 class Checkpoint:

@@ -57,13 +57,8 @@ def valid_stamp(path: Path) -> Stamp | None:
     try:
         stored = Stamp(**json.loads(_stamp_path(path).read_bytes()))
         same = 0 < stored.head_bytes <= MAX_HEAD_BYTES and _describe(path, stored.head_bytes, stored.verified_at)
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        RuntimeError,
-        MoetBootError,
-    ):  # RuntimeError: a loop of links (Path.resolve)
+    # RuntimeError is how Path.resolve meets a loop of links before Python 3.13
+    except (OSError, ValueError, TypeError, RuntimeError, MoetBootError):
         return None
     return stored if same == stored else None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from moet_boot.planes.checkpoint import CheckpointIdentity
 from moet_boot.planes.direct_io import DirectReader, unreadable
+from moet_boot.planes.extra import planes_extra
 from moet_boot.planes.moet2pf_read import (
     KNOWN_FILES,
     PUBLISHED_BYTES,
@@ -34,7 +35,7 @@ def verify_file(
     started = time.monotonic()
     with DirectReader(path, direct=options.direct) as reader:
         facts = header_facts(reader)
-        findings = _verify_slots(reader, facts, options, on_slots)
+        findings = _rebuilt(reader, _verify_slots(reader, facts, options, on_slots), options)
         digest = _digest(reader, facts, options, on_whole_file)
         known = KNOWN_FILES.get(digest) if digest else None
         findings = _with_whole_file(findings, facts, digest, known)
@@ -105,6 +106,21 @@ def _contradictions(facts: HeaderFacts, checkpoint: CheckpointIdentity) -> Itera
     index = facts.header.index_sha256 if facts.header else bytes(32)
     if any(index) and index != checkpoint.index_sha256:
         yield f"made from a checkpoint with another index: {index.hex()}, not {checkpoint.index_sha256.hex()}"
+
+
+def _rebuilt(reader: DirectReader, findings: SlotFindings, options: VerifyOptions) -> SlotFindings:
+    """Compare some slots with what the checkpoint gives, if that was asked for."""
+    origin = options.checkpoint
+    if not options.rebuild or origin is None or findings.slots != origin.geometry.n_slots or not findings.body_offset:
+        return findings
+    with planes_extra("comparing with a checkpoint"):
+        from moet_boot.planes.verify_rebuild import differing_slots, drawn_slots  # noqa: PLC0415  (needs numpy)
+
+    slots = drawn_slots(findings.slots, options.rebuild, options.seed)
+    differing = differing_slots(reader, origin.geometry, findings.body_offset, origin.folder, slots)
+    names = [f"slot {slot} is not what the checkpoint gives for its layer and expert" for slot in differing]
+    equal = f"{len(slots) - len(differing)} of {len(slots)} slots were rebuilt from the checkpoint and are equal"
+    return replace(findings, problems=(*findings.problems, *names), notes=(*findings.notes, equal))
 
 
 def _digest(reader: DirectReader, facts: HeaderFacts, options: VerifyOptions, on_progress: Progress) -> str | None:

@@ -25,6 +25,7 @@ class VerifyOptions:
 
     `share` of the slots and `seed` are for sample mode. `checkpoint` and `revision` are compared with the
     header when they are given; the checkpoint also gives the geometry of a file that does not say its own.
+    `rebuild` slots, drawn by the seed too, are built from the checkpoint and compared (needs numpy).
     """
 
     mode: VerifyMode = VerifyMode.QUICK
@@ -34,6 +35,7 @@ class VerifyOptions:
     whole_file: bool = False
     checkpoint: CheckpointIdentity | None = None
     revision: str | None = None
+    rebuild: int = 0
     direct: bool = True
 
 

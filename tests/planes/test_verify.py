@@ -332,8 +332,8 @@ def test_a_revision_that_cannot_be_read_is_said_and_not_refused(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("origin", "problem"),
     [
-        (CheckpointIdentity(TINY, b"x" * 32), "made from a checkpoint with another index: 0934aab"),
-        (CheckpointIdentity(Geometry(2, 4, 128, 128), ORIGIN.index_sha256), "made for Geometry"),
+        (replace(ORIGIN, index_sha256=b"x" * 32), "made from a checkpoint with another index: 0934aab"),
+        (replace(ORIGIN, geometry=Geometry(2, 4, 128, 128)), "made for Geometry"),
     ],
     ids=["index", "geometry"],
 )
@@ -439,3 +439,34 @@ def test_the_version_of_a_newer_file_is_named(tmp_path: Path) -> None:
     report = verify_file(path, FULL)
     assert not report.ok
     assert "the header says version 2, this moet-boot reads version 1" in report.findings.problems
+
+
+@pytest.mark.parametrize("path", [OWN, FOREIGN["a"], FOREIGN["c"]], ids=["own", "foreign", "without a table"])
+def test_slots_can_be_compared_with_what_the_checkpoint_gives(path: Path) -> None:
+    report = verify_file(path, replace(FULL, checkpoint=ORIGIN, rebuild=5))
+    assert "5 of 5 slots were rebuilt from the checkpoint and are equal" in report.findings.notes
+
+
+def test_planes_of_another_checkpoint_are_unmasked_by_a_rebuild(tmp_path: Path) -> None:
+    path = tmp_path / "planes"
+    write_plane_file(path, TINY, seed=1)
+    assert verify_file(path, replace(FULL, checkpoint=ORIGIN)).ok
+    report = verify_file(path, replace(FULL, checkpoint=ORIGIN, rebuild=2, seed=3))
+    assert not report.ok
+    assert len(report.findings.problems) == 2
+    assert "is not what the checkpoint gives" in report.findings.problems[0]
+
+
+def test_swapped_slots_are_unmasked_by_a_rebuild(tmp_path: Path) -> None:
+    path = copy_of(FOREIGN["b"], tmp_path)
+    data = path.read_bytes()
+    for slot, other in ((1, 2), (2, 1)):
+        put(path, BODY + slot * STRIDE, data[BODY + other * STRIDE :][:STRIDE])
+    assert verify_file(path, replace(FULL, checkpoint=ORIGIN)).ok
+    report = verify_file(path, replace(FULL, checkpoint=ORIGIN, rebuild=8))
+    assert [problem.split()[1] for problem in report.findings.problems] == ["1", "2"]
+
+
+def test_a_rebuild_of_more_slots_than_there_are_takes_all() -> None:
+    report = verify_file(OWN, replace(FULL, checkpoint=ORIGIN, rebuild=99))
+    assert "8 of 8 slots were rebuilt" in report.findings.notes[-1]

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from moet_boot.cli.output import Output
-from moet_boot.errors import UsageError
 from moet_boot.exits import Exit
+from moet_boot.planes.extra import planes_extra
 
 app = typer.Typer(add_completion=False)
 
@@ -34,12 +34,8 @@ def build(
       moet-boot planes build --checkpoint DeepSeek-V4-Flash --out ds4.moet2pf
       --repo deepseek-ai/DeepSeek-V4-Flash --revision 60d8d70770c6776ff598c94bb586a859a38244f1
     """
-    try:
+    with planes_extra("building planes"):
         from moet_boot.planes.build import build_planes
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"building planes needs the package {error.name}", fix="pip install 'moet-boot[planes]'"
-        ) from error
     from moet_boot.cli.planes.build_view import as_document, as_lines
     from moet_boot.cli.planes.progress import stages
 

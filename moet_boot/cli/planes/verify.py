@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from moet_boot.cli.output import Output
+from moet_boot.errors import UsageError
 from moet_boot.exits import Exit
 from moet_boot.planes.verify_report import VerifyMode
 
@@ -21,6 +22,7 @@ def verify(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Compare with this checkpoint's config.json and index.")
     ] = None,
+    rebuild: Annotated[int, typer.Option(min=0, help="Build so many slots from the checkpoint and compare.")] = 0,
     revision: Annotated[
         str | None, typer.Option(help="The checkpoint revision that the file must be made from.")
     ] = None,
@@ -40,9 +42,7 @@ def verify(
 
       moet-boot planes verify ds4-planes.moet2pf                     header, table, size, holes, a few slots
 
-      moet-boot planes verify ds4-planes.moet2pf --mode full         every slot
-
-      moet-boot planes verify ds4-planes.moet2pf --mode full --whole-file --json
+      moet-boot planes verify ds4-planes.moet2pf --mode full --whole-file --json     every slot, and the digest
 
       moet-boot planes verify ds4-planes.moet2pf --mode full --trust-stamp       in a script before each boot
 
@@ -55,10 +55,12 @@ def verify(
     from moet_boot.planes.verify_report import VerifyOptions
     from moet_boot.planes.workers import default_threads
 
+    if rebuild and checkpoint is None:
+        raise UsageError("--rebuild needs --checkpoint", fix="name the checkpoint to build from")
     output = Output(json_mode=json)
     seed = secrets.randbelow(1 << 32) if seed is None else seed
     origin = read_identity(checkpoint) if checkpoint else None
-    options = VerifyOptions(mode, share, seed, threads or default_threads(), whole_file, origin, revision)
+    options = VerifyOptions(mode, share, seed, threads or default_threads(), whole_file, origin, revision, rebuild)
     with stages(output) as stage:
         report = verify_once(
             file,
@@ -71,7 +73,7 @@ def verify(
     output.document("planes-verify", as_document(report))
     if not json:
         output.raw("\n".join(as_lines(report)))
-    if not report.ok:
-        output.say(f"  fix: {advice(report)}")
-        return Exit.ARTEFACT_DAMAGED
-    return Exit.DONE
+    if report.ok:
+        return Exit.DONE
+    output.say(f"  fix: {advice(report)}")
+    return Exit.ARTEFACT_DAMAGED

@@ -119,7 +119,15 @@ def test_other_things_end_with_5_and_one_message(kind: str, tmp_path: Path, caps
 
 @pytest.mark.parametrize(
     "argv",
-    [["--mode", "all"], ["--share", "2"], ["--threads", "0"], ["--seed", "x"], ["--nope"], ["second-file"]],
+    [
+        ["--rebuild", "3"],
+        ["--mode", "all"],
+        ["--share", "2"],
+        ["--threads", "0"],
+        ["--seed", "x"],
+        ["--nope"],
+        ["second-file"],
+    ],
     ids=lambda argv: argv[0],
 )
 def test_wrong_options_end_with_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,3 +192,9 @@ def test_neighbours_with_the_same_damage_share_a_line(tmp_path: Path, capsys: py
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["planes", "verify", "--help"]) == 0
     assert "moet-boot planes verify ds4-planes.moet2pf" in capsys.readouterr().out
+
+
+def test_slots_are_rebuilt_from_the_checkpoint_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = document(capsys, str(OWN), "--checkpoint", CHECKPOINT, "--rebuild", "3")
+    assert code == 0
+    assert found["notes"] == ["3 of 3 slots were rebuilt from the checkpoint and are equal"]
