@@ -107,6 +107,8 @@ class PlaneFileWriter:
         return header
 
     def _acquire(self) -> None:
+        # filelock takes a folder that cannot be written for a lock that is held
+        Path(self._lock.lock_file).touch()
         try:
             self._lock.acquire()
         except Timeout:

@@ -239,3 +239,8 @@ def test_a_folder_where_the_partial_file_belongs_is_one_clear_error(out: Path) -
     out.with_name(".planes.moet2pf.partial").mkdir()
     with pytest.raises(MoetBootError, match="cannot be written: Is a directory"):
         PlaneFileWriter(out, HEADER, b"origin").__enter__()
+
+
+def test_a_place_where_no_file_can_be_made_is_not_called_busy() -> None:
+    with pytest.raises(MoetBootError, match="/proc/planes cannot be written"):
+        PlaneFileWriter(Path("/proc/planes"), HEADER, b"origin").__enter__()

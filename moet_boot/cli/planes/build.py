@@ -40,18 +40,22 @@ def build(
     from moet_boot.cli.planes.progress import stages
 
     output = Output(json_mode=json)
-    with stages(output) as stage:
-        report = build_planes(
-            checkpoint,
-            out,
-            repo=repo,
-            revision=revision,
-            threads=threads,
-            overwrite=overwrite,
-            whole_file=not no_digest,
-            on_slots=stage("experts"),
-            on_whole_file=stage("read back"),
-        )
+    try:
+        with stages(output) as stage:
+            report = build_planes(
+                checkpoint,
+                out,
+                repo=repo,
+                revision=revision,
+                threads=threads,
+                overwrite=overwrite,
+                whole_file=not no_digest,
+                on_slots=stage("experts"),
+                on_whole_file=stage("read back"),
+            )
+    except KeyboardInterrupt:
+        output.say("stopped; the same command goes on from here")
+        raise
     output.document("planes-build", as_document(report))
     if not json:
         output.raw("\n".join(as_lines(report)))

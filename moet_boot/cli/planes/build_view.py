@@ -18,7 +18,9 @@ def as_lines(report: BuildReport) -> Iterator[str]:
     yield str(report.path)
     yield f"  slots    {report.slots}, {report.resumed} of them from an earlier run"
     rate = format_bytes(report.bytes_read / max(report.duration_s, 1e-9))
-    yield f"  took     {format_seconds(report.duration_s)}, {rate} of checkpoint a second"
+    yield f"  took     {format_seconds(report.duration_s)}" + (
+        "" if report.resumed else f", {rate} of checkpoint a second"
+    )
     yield f"  memory   {format_bytes(report.peak_rss_bytes)} at the peak"
     if report.sha256:
         yield f"  sha256   {report.sha256}"

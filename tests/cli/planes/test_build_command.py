@@ -99,3 +99,15 @@ def test_verify_and_header_facts_need_no_numpy() -> None:
         [sys.executable, "-c", script, "planes", "verify", str(OWN), "--no-stamp"], check=False, capture_output=True
     )
     assert done.returncode == 0
+
+
+def test_a_build_that_is_interrupted_says_that_it_can_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("moet_boot.planes.build._write_slots", interrupted)
+    assert run(argv(tmp_path / "a")) == 130
+    assert "the same command goes on from here" in capsys.readouterr().err
+    assert list(tmp_path.glob("*a*")) == []
