@@ -13,6 +13,8 @@ from moet_boot.phases import Phase
 
 USAGE_EXIT = 2
 """What argparse exits with."""
+CANNOT_RUN_EXITS = {126, 127}
+"""What shells, the leash and container runtimes exit with when the program itself cannot be run."""
 _SIGNAL_BASE = 128
 _NEVER_AGAIN_BEFORE_READY = {FailureClass.USAGE, FailureClass.ARTEFACT, FailureClass.MEMORY}
 _CRASH_SIGNALS = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
@@ -120,6 +122,9 @@ def _from_exit(ending: Ending) -> tuple[FailureClass, str, str]:
     remedy = "read the end of its log, and report it with `moet-boot report`"
     if ending.exit_code == USAGE_EXIT:
         return FailureClass.USAGE, "the server refused its command line", "its last log lines name the argument"
+    if ending.exit_code in CANNOT_RUN_EXITS:
+        cause = f"the server's program cannot be run (exit code {ending.exit_code})"
+        return FailureClass.USAGE, cause, "correct engine.command in the profile or --engine, or install the engine"
     if ending.exit_code is None:
         return FailureClass.UNKNOWN, "the server gave no reason", remedy
     if ending.exit_code == 0:

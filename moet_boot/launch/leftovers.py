@@ -24,7 +24,7 @@ _OVERLAP = 512
 class Leftovers:
     """Notes what one server holds, and removes it once the server is gone. Make it before the start."""
 
-    def __init__(self, shm: Path = Path("/dev/shm")) -> None:  # noqa: S108
+    def __init__(self, shm: Path = Path("/dev/shm")) -> None:  # noqa: S108  (where the kernel keeps segments)
         self._shm = shm
         self._before = {(name, inode) for name, inode in _listing(shm).items()}
         self._held: dict[Path, int] = {}

@@ -165,6 +165,8 @@ class TestPrecedence:
         (Ending(exit_code=2), USAGE, "refused its command line"),
         (Ending(exit_code=0, was_ready=True), UNKNOWN, "exit code 0, which nobody asked for"),
         (Ending(exit_code=3), UNKNOWN, "exit code 3"),
+        (Ending(exit_code=126), USAGE, "program cannot be run (exit code 126)"),
+        (Ending(exit_code=127, log="x: Exec format error"), USAGE, "program cannot be run (exit code 127)"),
         (Ending(exit_code=1, log="x\nValueError: strange\n"), UNKNOWN, "exit code 1 (ValueError: strange)"),
         (Ending(), UNKNOWN, "gave no reason"),
     ],

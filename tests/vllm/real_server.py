@@ -53,6 +53,10 @@ class RealServer(ServerProcess):
     def wait_for_phase(self, phase: Phase) -> None:
         self.wait_until(lambda: phase in self.entered or self.exited())
 
+    def health(self) -> ProbeResult:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{self.command.port}", trust_env=False) as client:
+            return ReadinessProbe(client, NAME).health()
+
     def probe(self) -> ProbeResult:
         with httpx2.Client(base_url=f"http://127.0.0.1:{self.command.port}", trust_env=False) as client:
             return ReadinessProbe(client, NAME).probe()

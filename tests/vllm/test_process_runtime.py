@@ -105,7 +105,7 @@ def test_a_dead_engine_ends_with_exit_code_0(boot: Boot) -> None:
     server.wait_until_ready()
     pids = [process.pid for process in server.processes()]
     os.kill(named(server, "VLLM::EngineCor").pid, signal.SIGKILL)
-    server.wait_until(lambda: server.probe().readiness is Readiness.UNHEALTHY or server.exited(), timeout_s=60)
+    server.wait_until(lambda: server.health().readiness is Readiness.UNHEALTHY or server.exited(), timeout_s=60)
     assert server.exited() is None, "503 comes before the end"
     server.wait_until(server.exited, timeout_s=60)
     assert server.exited() is not None
