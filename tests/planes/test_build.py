@@ -15,7 +15,6 @@ from moet_boot.errors import ArtefactDamagedError, MoetBootError, UsageError
 from moet_boot.planes.build import BuildReport, build_planes
 from moet_boot.planes.geometry import DS4_FLASH, Geometry
 from moet_boot.planes.moet2pf import FileLayout
-from moet_boot.planes.slot_builder import SlotBuilder
 from moet_boot.planes.slots import slot_2bit
 from moet_boot.planes.verify import verify_file
 from moet_boot.planes.verify_report import VerifyMode, VerifyOptions
@@ -238,16 +237,6 @@ def test_progress_counts_the_checkpoint_and_then_the_result(out: Path) -> None:
     assert [done for done, _ in slots] == [52_224 * count for count in range(1, 9)]
     assert slots[-1][1] == 8 * 52_224
     assert whole[-1] == (237_568, 237_568)
-
-
-def test_a_builder_can_be_used_again_and_again() -> None:
-    from moet_boot.planes.checkpoint import Checkpoint
-
-    with Checkpoint(CHECKPOINT) as checkpoint:
-        builder = SlotBuilder(checkpoint)
-        for slot in (3, 0, 3):
-            start = 8192 + slot * TINY.slot_stride
-            assert bytes(builder.build(slot)) == GOLDEN_BYTES[start : start + TINY.slot_stride]
 
 
 @pytest.mark.slow
