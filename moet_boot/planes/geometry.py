@@ -69,9 +69,7 @@ class Geometry:
         if self.hidden % 64:
             raise _illegal(f"hidden size {self.hidden} is not a multiple of 64")
         if self.inter % self.tp or self.inter_rank % 64:
-            raise _illegal(
-                f"expert intermediate size {self.inter} over {self.tp} rank(s) is not a multiple of 64 each"
-            )
+            raise _illegal(f"expert intermediate size {self.inter} over {self.tp} rank(s) is not a multiple of 64 each")
 
     @classmethod
     def from_config(cls, config: Mapping[str, object], *, tp: int = 1) -> Self:

@@ -96,9 +96,7 @@ def test_an_impossible_config_is_one_clear_error(change: dict[str, Any], message
 
 
 def test_a_config_without_expert_dtype_means_fp4() -> None:
-    config = {
-        key: value for key, value in golden_json("iv_ckpt/config.json").items() if key != "expert_dtype"
-    }
+    config = {key: value for key, value in golden_json("iv_ckpt/config.json").items() if key != "expert_dtype"}
     assert Geometry.from_config(config) == TINY
 
 

@@ -62,9 +62,7 @@ def test_the_nibble_of_a_level_has_the_code_of_that_level(codes: Bytes) -> None:
     assert np.array_equal(codes_from_packed(packed_from_codes(codes)), codes)
 
 
-@pytest.mark.parametrize(
-    "bad", [np.zeros(4, dtype=np.uint8), np.zeros((2, 2), dtype=np.int8)], ids=["flat", "signed"]
-)
+@pytest.mark.parametrize("bad", [np.zeros(4, dtype=np.uint8), np.zeros((2, 2), dtype=np.int8)], ids=["flat", "signed"])
 def test_anything_but_a_matrix_of_bytes_is_refused(bad: Any) -> None:
     with pytest.raises(UsageError, match="matrix of bytes"):
         codes_from_packed(bad)
