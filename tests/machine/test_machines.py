@@ -50,7 +50,9 @@ def test_its_memory_adds_up(machine: Path) -> None:
 
 
 def test_it_names_nobody(machine: Path) -> None:
-    text = machine.read_text()
+    nvml = load_snapshot(machine).nvml
+    # the version of NVML's library has the form of an address
+    text = machine.read_text().replace((nvml.library if nvml else None) or "-", "")
     assert IDENTIFYING.findall(text) == []
     snapshot = load_snapshot(machine)
     assert anonymous(snapshot) == snapshot
