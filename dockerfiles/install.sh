@@ -35,6 +35,10 @@ rm -rf "$site/bin"
 cp -R "$source/moet_boot" "$site/moet_boot"
 cp -R "$source/profiles" "$site/moet_boot/shipped_profiles"
 "$home/bin/python" -I -m compileall -q "$site" || true
+if ! "$home/bin/python" -I -m moet_boot profiles check spark >/dev/null; then
+  echo "moet-boot: it does not run with the base image's Python (see the lines above)" >&2
+  exit 1
+fi
 
 mkdir -p "$out/usr/local/bin" "$out/var/lib/moet-boot"
 rm -f "$home"/bin/[aA]ctivate*

@@ -11,6 +11,8 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import pydantic_core
+
 PROGRAMS = ("sh", "cat", "chmod", "cp", "env", "id", "ln", "mkdir", "rm", "sleep", "true")
 LEFT_OUT = {
     "test",
@@ -31,7 +33,9 @@ def base_archive() -> bytes:
     python = Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}").resolve()
     stdlib = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix, "base": sys.base_prefix}))
     programs = [Path(found) for name in PROGRAMS if (found := shutil.which(name))]
-    modules = sorted((stdlib / "lib-dynload").glob("*.so"))
+    # vLLM's images have what compiled wheels need; so must this one
+    wheels = Path(pydantic_core.__file__).parent.glob("*.so")
+    modules = [*sorted((stdlib / "lib-dynload").glob("*.so")), *wheels]
     image = _Tree()
     for path in [*programs, python, *_libraries([*programs, python, *modules])]:
         image.add(path)

@@ -1,0 +1,226 @@
+"""The guard image, built for real over the scripted engine's image, and everything that `docker run` does to it."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from scripts import build_image
+from testing.docker_daemon import DockerDaemon
+from testing.docker_images import BASE, ENGINE, ENTRYPOINT, OTHER_ARCH, build
+from tests.scripted_engine import start as scripted
+from tests.serve.scripted import wait_until
+
+pytestmark = pytest.mark.docker
+
+IMAGE = "moet-boot-test:1"
+MODEL = Path(__file__).parents[1] / "data" / "golden" / "iv_ckpt"
+MIB = 1 << 20
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def image(started: DockerDaemon, arch: str) -> Iterator[Any]:
+    """The guard image of the target that is of this machine's architecture."""
+    target = {"amd64": "sm120", "arm64": "gb10"}[arch]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", started.address)
+        assert build_image.main([target, "--base", ENGINE, "--tag", IMAGE]) == 0
+    client = started.client()
+    yield client.images.get(IMAGE)
+    client.close()
+
+
+@pytest.fixture
+def run(daemon: DockerDaemon, client: Any, image: Any) -> Run:
+    """Start a container of it, as `docker run --detach` does; `env` adds to MOET_BOOT_*."""
+
+    def start(*arguments: str, env: dict[str, str] | None = None, model: bool = True, **options: Any) -> Any:
+        port = scripted.free_port()
+        settings = {
+            "MOET_BOOT_PROFILE": "demo",
+            "MOET_BOOT_SET": f"path.checkpoint=/model,port={port}",
+            "SCRIPTED_ENGINE": json.dumps(options.pop("knobs", {})),
+        }
+        container = client.containers.run(
+            IMAGE,
+            list(arguments),
+            detach=True,
+            network_mode="host",
+            environment=settings | (env or {}),
+            volumes={str(MODEL): {"bind": "/model", "mode": "ro"}} if model else {},
+            **options,
+        )
+        container.port = port
+        return container
+
+    return start
+
+
+def wait_ready(container: Any) -> None:
+    def ready() -> bool:
+        container.reload()
+        assert container.status == "running", container.logs().decode()
+        return bool(container.exec_run(["moet-boot", "entrypoint", "--health"]).exit_code == 0)
+
+    wait_until(ready, timeout_s=30)
+
+
+def ended(container: Any) -> tuple[int, str]:
+    """Wait for its end: exit code and log."""
+    code = container.wait(timeout=40)["StatusCode"]
+    return code, container.logs().decode()
+
+
+def test_it_keeps_what_the_base_starts_and_adds_little(client: Any, image: Any) -> None:
+    config, base = image.attrs["Config"], client.images.get(ENGINE)
+    env = dict(entry.partition("=")[::2] for entry in config["Env"])
+    assert config["Entrypoint"] == ["/opt/moet-boot/bin/moet-boot", "entrypoint"]
+    assert json.loads(env["MOET_BOOT_BASE_ENTRYPOINT"]) == ENTRYPOINT
+    assert config["User"] == base.attrs["Config"]["User"]
+    assert config["Healthcheck"]["Test"][-1] == "--health"
+    assert 10 * MIB < image.attrs["Size"] - base.attrs["Size"] < 60 * MIB
+
+
+def test_the_servers_own_python_is_untouched(client: Any, image: Any) -> None:
+    look = "import importlib.util as u; print(u.find_spec('moet_boot'), u.find_spec('pydantic'))"
+    said = client.containers.run(IMAGE, ["-c", look], entrypoint=["python3"], network_mode="none", remove=True)
+    assert said == b"None None\n"
+
+
+def test_boot_health_and_docker_stop(run: Run, client: Any) -> None:
+    container = run("--seed", "7", knobs={"swallow_terms": 0})
+    early = container.exec_run(["moet-boot", "entrypoint", "--health"])
+    assert early.exit_code == 1
+    wait_ready(container)
+    assert httpx2.get(f"http://127.0.0.1:{container.port}/health", trust_env=False).status_code == 200
+    commands = [Path(f"/proc/{row[1]}/cmdline").read_bytes().split(b"\0") for row in container.top()["Processes"]]
+    assert any(b"/model" in command and command[-3:-1] == [b"--seed", b"7"] for command in commands)
+    started = time.monotonic()
+    container.stop()
+    assert time.monotonic() - started < 9
+    code, log = ended(container)
+    assert code == 143
+    assert "stopped by a signal after it was ready" in log
+
+
+def test_a_server_that_ignores_term_is_gone_before_docker_loses_patience(run: Run) -> None:
+    container = run(knobs={"ignore_term": True})
+    wait_ready(container)
+    started = time.monotonic()
+    container.stop()
+    code, log = ended(container)
+    assert code == 143, "docker would have said 137"
+    assert time.monotonic() - started < 10
+    assert "receipt:" in log.splitlines()[-1]
+
+
+def test_docker_kill_ends_everything(run: Run) -> None:
+    container = run()
+    wait_ready(container)
+    container.kill()
+    assert ended(container)[0] == 137
+
+
+@pytest.mark.parametrize(
+    ("env", "model", "code", "words"),
+    [
+        ({}, False, 6, "MODEL.PRESENT"),
+        ({"MOET_BOOT_PROFIL": "demo"}, True, 2, "did you mean MOET_BOOT_PROFILE?"),
+        ({"MOET_BOOT_PROFILE": "nope"}, True, 2, "no such profile"),
+        ({"MOET_BOOT_SET": "port=0"}, True, 2, "expected a port"),
+        ({"MOET_BOOT_ACCEPT_RISK": "MEM.NOPE"}, True, 2, "MEM.NOPE"),
+        ({"MOET_BOOT_BASE_ENTRYPOINT": '["/nowhere"]'}, True, 3, "ENGINE.PRESENT"),
+    ],
+    ids=["no model", "mistyped name", "no such profile", "bad value", "no such risk", "base entrypoint is gone"],
+)
+@pytest.mark.parametrize("mode", ["supervise", "exec"])
+def test_refusals_have_the_codes_of_serve(
+    run: Run, env: dict[str, str], model: bool, code: int, words: str, mode: str
+) -> None:
+    found, log = ended(run(env={**env, "MOET_BOOT_MODE": mode}, model=model))
+    assert (found, words in log) == (code, True), log
+
+
+def test_a_memory_limit_of_the_container_is_judged(run: Run) -> None:
+    code, log = ended(run(mem_limit="1g"))
+    assert code == 3
+    assert "MEM.CGROUP" in log
+
+
+def test_a_crash_in_the_boot_has_its_cause(run: Run) -> None:
+    code, log = ended(run(knobs={"fail": "no_weights"}))
+    assert code == 7
+    assert "Cannot find any model weights" in log or "no weight file" in log.lower(), log
+
+
+def test_exec_mode_becomes_the_server_and_nothing_else(run: Run) -> None:
+    container = run(env={"MOET_BOOT_MODE": "exec"}, knobs={"swallow_terms": 0})
+    wait_ready(container)
+    first = container.exec_run(["cat", "/proc/1/cmdline"]).output.decode().split("\0")
+    assert first[: len(ENTRYPOINT)] == ENTRYPOINT
+    assert not any("moet_boot" in row[-1] for row in container.top()["Processes"])
+    container.stop()
+    assert ended(container)[0] == 0
+
+
+def test_a_read_only_root_and_another_user(run: Run) -> None:
+    container = run(
+        read_only=True, user="1000", tmpfs={"/tmp": ""}, security_opt=["no-new-privileges"], cap_drop=["ALL"]
+    )
+    wait_ready(container)
+    container.stop()
+    code, log = ended(container)
+    assert code == 143, log
+    assert "receipt: /var/lib/moet-boot/receipts/" in log
+
+
+def test_process_1_collects_orphans(run: Run) -> None:
+    container = run(knobs={"daemon": "double"})
+    wait_ready(container)
+    orphan = "import os; os.fork() or (os.setsid(), os.fork() or os._exit(0))"
+    container.exec_run(["python3", "-c", orphan])
+    states = "for p in /proc/[0-9]*; do cat $p/stat; done"
+    wait_until(lambda: ") Z " not in container.exec_run(["sh", "-c", states]).output.decode())
+    container.stop()
+    assert ended(container)[0] == 143
+
+
+@pytest.mark.parametrize(
+    ("base", "extra", "words"),
+    [
+        ("moet-test-absent:1", [], "no image moet-test-absent:1 here"),
+        (OTHER_ARCH, [], "has no python3 that runs"),
+        (BASE, ["--python", "python2"], "has no python2 that runs"),
+        ("moet-test-old:1", [], "is Python 3.9; 3.11 or later is needed"),
+    ],
+    ids=["no base", "another architecture", "no such Python", "an old Python"],
+)
+def test_a_base_that_will_not_do_is_refused_before_the_build(
+    daemon: DockerDaemon,
+    client: Any,
+    arch: str,
+    capsys: pytest.CaptureFixture[str],
+    base: str,
+    extra: list[str],
+    words: str,
+) -> None:
+    if base == "moet-test-old:1":
+        old = "printf '#!/bin/sh\\necho 3 9 x86_64 glibc 2.31\\n' >/usr/bin/python3; chmod 755 /usr/bin/python3"
+        build(client, base, f"FROM {BASE}\nENV PATH=/usr/bin:/bin\nRUN {old}\n")
+    target = {"amd64": "sm120", "arm64": "gb10"}[arch]
+    assert build_image.main([target, "--base", base, "--tag", "moet-boot-never:1", *extra]) == 1
+    assert words in capsys.readouterr().err
+    assert not client.images.list(name="moet-boot-never")
+
+
+def test_the_target_of_the_other_architecture_is_refused(
+    daemon: DockerDaemon, arch: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = {"amd64": "gb10", "arm64": "sm120"}[arch]
+    assert build_image.main([target, "--base", ENGINE, "--tag", "moet-boot-never:1"]) == 1
+    assert f"target {target} is for" in capsys.readouterr().err
