@@ -5,6 +5,7 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from moet_boot.guard.processes import Births
 from moet_boot.guard.tree import Member, Tree
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Killer:
     def __init__(self, tree: Tree, group: Group | None = None) -> None:
         self.tree = tree
         self.group = group
+        self._births: Births | None = None
         self._first = True
 
     def strike(self) -> Strike:
@@ -79,7 +81,15 @@ class Killer:
 
     def watch(self) -> None:
         """Keep the list of members up to date while nothing is wrong."""
-        self.tree.refresh()
+        self._births = self._births or Births()
+        if self._births.any_new():
+            self.tree.refresh()
+
+    def close(self) -> None:
+        """Let go of all files."""
+        if self._births is not None:
+            self._births.close()
+        self.tree.close()
 
     @property
     def ended(self) -> bool:

@@ -90,9 +90,10 @@ class GuardProcess:
         protected = [pid for pid in target.pids if not may_signal(pid)]
         if protected:
             self._problem(f"no right to signal pids {protected}: run moet-boot as root or as the server's user")
-        self.watch.target = Killer(tree, self._group(target))
-        if missing == list(target.pids) and target.cgroup is None:
-            self.watch.target = None
+        if isinstance(self.watch.target, Killer):
+            self.watch.target.close()
+        nobody = missing == list(target.pids) and target.cgroup is None
+        self.watch.target = None if nobody else Killer(tree, self._group(target))
         self.diary.note(GuardEvent(self.now(), "target", f"guarding pids {list(target.pids)}"))
 
     def _group(self, target: Target) -> Cgroup | None:

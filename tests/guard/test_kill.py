@@ -40,7 +40,7 @@ def test_a_tree_is_gone_after_a_few_strikes(program: str, decoys: int) -> None:
         assert until(lambda: not killer.strike().left)
         assert named(n) == []
         assert killer.ended
-        killer.tree.close()
+        killer.close()
 
 
 def test_a_tree_that_goes_on_forking(decoys: int) -> None:
@@ -51,7 +51,7 @@ def test_a_tree_that_goes_on_forking(decoys: int) -> None:
         killer.watch()
         assert until(lambda: not killer.strike().left)
         assert named(n) == []
-        killer.tree.close()
+        killer.close()
 
 
 def test_the_first_strike_does_not_wait_for_a_look_around() -> None:
@@ -63,7 +63,7 @@ def test_the_first_strike_does_not_wait_for_a_look_around() -> None:
         killer._kill_known()
         assert time.monotonic() - began < 0.01
         assert root.wait(5) == -signal.SIGKILL
-        killer.tree.close()
+        killer.close()
 
 
 def test_anchors_die_last() -> None:
@@ -90,7 +90,7 @@ def test_terminate_asks_the_first_process_and_leaves_the_rest_to_it() -> None:
         assert not killer.ended
         assert killer.terminate() == 1, "then whoever is left"
         assert until(lambda: killer.ended)
-        killer.tree.close()
+        killer.close()
 
 
 def test_a_group_is_killed_first_and_counts_as_long_as_somebody_is_in_it() -> None:
@@ -120,7 +120,7 @@ def test_a_dead_target_needs_no_strike() -> None:
     process.wait()
     assert until(lambda: killer.ended)
     assert killer.strike().left == ()
-    killer.tree.close()
+    killer.close()
 
 
 def test_rights(monkeypatch: pytest.MonkeyPatch) -> None:

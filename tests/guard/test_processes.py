@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moet_boot.guard.processes import Process, list_pids, parse_stat, read_process
+from moet_boot.guard.processes import Births, Process, list_pids, parse_stat, read_process
 
 TAIL = "S 10 20 30 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 {start} 1000 200"
 
@@ -38,3 +38,11 @@ def test_this_process() -> None:
 
 def test_nobody() -> None:
     assert read_process(2**22 + 1) is None
+
+
+def test_births_are_noticed() -> None:
+    births = Births()
+    assert births.any_new(), "before the first look anything may have happened"
+    os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+    assert births.any_new()
+    births.close()
