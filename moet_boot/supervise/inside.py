@@ -9,7 +9,7 @@ from typing import TypeVar
 from moet_boot.errors import UsageError
 from moet_boot.launch.chained_plan import Chain
 from moet_boot.preflight.request import Request, Verify
-from moet_boot.profile.nearest import did_you_mean
+from moet_boot.profile.nearest import nearest
 from moet_boot.supervise.serve import ServeOptions
 from moet_boot.supervise.timing import Timing
 
@@ -134,8 +134,9 @@ _KNOWN = (
 def _check_names(given: Mapping[str, str]) -> None:
     for name in given:
         if name not in _KNOWN:
-            known = [f"{PREFIX}{k}" for k in _KNOWN]
+            # compared without the prefix, which makes every two of them alike
+            meant = nearest(name, _KNOWN)
             raise UsageError(
                 f"{PREFIX}{name} means nothing to moet-boot",
-                fix=did_you_mean(f"{PREFIX}{name}", known, f"known: {', '.join(known)}"),
+                fix=f"did you mean {PREFIX}{meant}?" if meant else f"known: {', '.join(PREFIX + k for k in _KNOWN)}",
             )

@@ -1,0 +1,104 @@
+"""Process 1 as a real process: a subreaper of its own stands for the container."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+PROGRAM = """
+import os, signal, sys, time
+from moet_boot.guard.linux import adopt_orphans
+from moet_boot.supervise.pid_one import fork_below_init
+
+adopt_orphans()
+ended = fork_below_init()
+if ended is not None:
+    print("init", ended, flush=True)
+    sys.exit(ended)
+{child}
+"""
+WAITS = 'print("child", os.getpid(), flush=True)\ntime.sleep(60)'
+
+
+@contextmanager
+def init(child: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(child=child)], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        for below in psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []:
+            below.kill()
+        process.kill()
+        process.communicate()
+
+
+def line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+@pytest.mark.parametrize("code", [0, 3, 70])
+def test_it_ends_as_its_child_ends(code: int) -> None:
+    with init(f"sys.exit({code})") as process:
+        assert line(process) == f"init {code}"
+        assert process.wait(5) == code
+
+
+def test_a_killed_child_is_told_as_a_shell_tells_it() -> None:
+    with init("os.kill(os.getpid(), 9)") as process:
+        assert process.wait(5) == 137
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2]
+)
+def test_signals_reach_the_child(number: signal.Signals) -> None:
+    child = f"signal.signal({int(number)}, lambda *_: os._exit(42))\n{WAITS}"
+    with init(child) as process:
+        assert line(process).startswith("child")
+        process.send_signal(number)
+        assert process.wait(5) == 42
+
+
+def test_a_signal_before_the_child_has_a_handler_ends_it() -> None:
+    with init("time.sleep(60)") as process:
+        deadline = time.monotonic() + 10
+        while not psutil.Process(process.pid).children():
+            assert time.monotonic() < deadline
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 143
+
+
+def test_orphans_are_collected_and_nobody_elses_end_ends_it() -> None:
+    child = (
+        "for _ in range(5):\n"
+        "    if os.fork() == 0:\n"
+        "        if os.fork() == 0: os._exit(7)\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n" + WAITS
+    )
+    with init(child) as process:
+        assert line(process).startswith("child")
+        deadline = time.monotonic() + 5
+        while len(psutil.Process(process.pid).children()) > 1:
+            assert time.monotonic() < deadline, "zombies stay"
+            time.sleep(0.01)
+        assert process.poll() is None
+
+
+def test_the_child_has_the_signal_mask_that_was_there_before() -> None:
+    with init("print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])), flush=True)") as process:
+        assert line(process) == "[]"
+
+
+def test_a_child_that_waits_for_its_own_children_gets_their_codes() -> None:
+    child = "import subprocess\nprint(subprocess.run(['sh', '-c', 'exit 9']).returncode, flush=True)"
+    with init(child) as process:
+        assert line(process) == "9"
