@@ -92,8 +92,8 @@ class GuardProcess:
             self._problem(f"no right to signal pids {protected}: run moet-boot as root or as the server's user")
         if isinstance(self.watch.target, Killer):
             self.watch.target.close()
-        nobody = missing == list(target.pids) and target.cgroup is None
-        self.watch.target = None if nobody else Killer(tree, self._group(target))
+        group = self._group(target)
+        self.watch.target = Killer(tree, group) if tree.members or group else None
         self.diary.note(GuardEvent(self.now(), "target", f"guarding pids {list(target.pids)}"))
 
     def _group(self, target: Target) -> Cgroup | None:

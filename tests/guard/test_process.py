@@ -119,9 +119,9 @@ def test_a_new_target_replaces_the_old_one(booth: Booth) -> None:
 def test_a_target_that_is_gone_is_none(booth: Booth) -> None:
     dead = subprocess.Popen(["true"])
     dead.wait()
-    booth.guard.aim(Target((dead.pid,)))
-    assert booth.guard.watch.target is None
-    assert booth.noted() == ["problem", "target"]
+    booth.guard.aim(Target((dead.pid,), cgroup="/no/such/group"))
+    assert booth.guard.watch.target is None, "else it would be reported as killed"
+    assert booth.noted() == ["problem", "problem", "target"]
 
 
 def test_a_target_that_may_not_be_signalled_is_told(booth: Booth, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from moet_boot.guard.processes import list_pids, read_process
@@ -46,14 +47,12 @@ def until(happened: Callable[[], object], seconds: float = 5.0) -> bool:
     return bool(happened())
 
 
-_next = 700_000 + os.getpid() % 1000 * 100
+_numbers = count(1)
 
 
 def number() -> int:
-    """A number that no other process says."""
-    global _next  # noqa: PLW0603
-    _next += 1
-    return _next
+    """A number that no other process says, nor the tests of another run on this machine."""
+    return os.getpid() * 10_000 + next(_numbers)
 
 
 @contextmanager
