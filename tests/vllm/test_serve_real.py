@@ -140,9 +140,7 @@ def test_a_bad_flag_is_a_usage_failure_that_names_it(start: Start) -> None:
     assert (failure.kind, "--no-such-flag" in failure.evidence) == ("usage", True)
 
 
-def test_truncated_weights_are_refused_before_the_launch_and_recognised_after(
-    start: Start, model: Path, tmp_path: Path
-) -> None:
+def test_truncated_weights_are_refused_before_anything_is_started(start: Start, model: Path, tmp_path: Path) -> None:
     short = tmp_path / "short"
     shutil.copytree(model, short)
     weights = short / "model.safetensors"
