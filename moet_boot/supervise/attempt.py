@@ -192,8 +192,11 @@ class BootAttempt:
         if output:
             if self._guard:
                 self._guard.note_progress()
+            listened = self._tracker.listening
             for phase in self._tracker.feed(output):
                 self._enter(phase)
+            if self._tracker.listening and not listened:
+                self._next_probe = self.hands.clock.now()
         return None
 
     def _enter(self, phase: Phase) -> None:
