@@ -24,6 +24,9 @@ SAME_MOMENT_S = 1e-6
 UNSURE = 0.75
 """Of the hard floor, while nobody said whether the server is up and memory sinks slowly: a server that serves may
 sink below the floor of a boot. 6 GiB on a Spark, where a guard with that floor held (section 8, MEMWATCH)."""
+SINKS_SLOWLY = 0.5
+"""Of the projection rate: below it a fall is slow. A boot that fell by 1.8 GiB/s had to be stopped at 6.8 GiB
+(section 5), and no server that serves was seen to sink so fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class _View:
         if self.context.phase is not None:
             return floor
         rate = self.state.track.fall_rate(self.sample.t_s, self.available, stale_s=math.inf)
-        return floor if rate >= self.floors.projection_rate else int(floor * UNSURE)
+        return floor if rate >= self.floors.projection_rate * SINKS_SLOWLY else int(floor * UNSURE)
 
     @property
     def where(self) -> str:

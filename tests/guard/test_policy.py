@@ -25,7 +25,7 @@ HEALTHY = {
     "serving dip to 3.2 for 2 s": (line([(0, 6), (2, 3.2), (4, 3.2), (5, 6)]), 10, "serving"),
     "long prefill takes 2 GiB in a second": (line([(0, 7), (1, 5)]), 10, "serving"),
     "serving plateau of 7, nobody said so": (lambda _: 7.0, 20, None),
-    "boots, then sinks to 7 while it serves, nobody said so": (line([(0, 60), (20, 21), (22, 21), (32, 7)]), 40, None),
+    "boots, then sinks to 7 while it serves, nobody said so": (line([(0, 60), (20, 21), (22, 21), (42, 7)]), 50, None),
     "serving from 9 down to 6, nobody said so": (line([(0, 9), (30, 6)]), 35, None),
 }
 DEADLY = {
@@ -34,6 +34,7 @@ DEADLY = {
     "14 GiB/s, nobody said anything": (line([(0, 34), (2.39, 0)]), None, 8.0),
     "4.4 GiB/s": (line([(0, 29), (6.6, 0)]), "graph_capture", 8.0),
     "2.9 GiB/s": (line([(0, 29), (10, 0)]), None, 8.0),
+    "1.8 GiB/s down to 6.8, nobody said anything": (line([(0, 60), (20, 24.8), (30, 6.8)]), None, 8.0),
     "a leak of 0.2 GiB/s": (line([(0, 12), (60, 0)]), "load", 8.0),
     "a leak of 0.5 GiB/s, nobody said anything": (line([(0, 20), (40, 0)]), None, 6.0),
     "a healthy server falls by 3 GiB/s": (line([(0, 7), (5, 7), (7.33, 0)]), "serving", 1.5),
@@ -226,6 +227,8 @@ class TestWhatIsNotKnown:
     def test_a_slow_fall_gets_the_benefit_of_the_doubt_and_a_fast_one_does_not(self) -> None:
         assert run([look(0, 40), look(100, 7.5), look(200, 7.4)]).action is Action.NOTHING
         assert run([look(0, 40), look(100, 5.9)]).action is Action.KILL
+        assert run([look(0, 59), look(60, 7.5)]).action is Action.NOTHING
+        assert run([look(0, 59), look(40, 7.5)]).action is Action.KILL
         assert run([look(0, 40), look(10, 7.5)]).action is Action.KILL
         assert run([look(0, 40), look(100, 7.5)], label="load").action is Action.KILL
 
