@@ -22,6 +22,7 @@ COMMANDS = {
     "status": "moet_boot.cli.status",
     "stop": "moet_boot.cli.stop",
     "planes": "moet_boot.cli.planes",
+    "fetch": "moet_boot.cli.fetch",
     "guard": "moet_boot.cli.guard",
     "rehearse": "moet_boot.cli.rehearse",
     "receipts": "moet_boot.cli.receipts",

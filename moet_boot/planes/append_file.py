@@ -13,12 +13,13 @@ BUFFER_BYTES = 1 << 20
 class AppendFile:
     """A new file in the making; whole and on the disk only after `close`.
 
-    Raises MoetBootError when it cannot be written.
+    `start`: how many bytes of an earlier try stay, a multiple of 4096. Raises MoetBootError when it cannot be
+    written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, start: int = 0) -> None:
         self.path = path
-        self.size = 0
+        self.size = start
         self._buffer = AlignedBuffer(BUFFER_BYTES)
         self._filled = 0
         self._writer = DirectWriter(path)

@@ -13,10 +13,10 @@ EVENT_EVERY_S = 0.5
 
 
 @contextmanager
-def stages(output: Output) -> Iterator[Callable[[str], Report]]:
-    """Give a function that makes the (done bytes, total bytes) callback of a named stage."""
+def stages(output: Output, kind: str = "planes-progress") -> Iterator[Callable[[str], Report]]:
+    """Give a function that makes the (done bytes, total bytes) callback of a named stage; `kind` is the events'."""
     if not output.live:
-        yield lambda name: _events(output, name)
+        yield lambda name: _events(output, kind, name)
         return
     with Progress(
         TextColumn("{task.description}"),
@@ -40,7 +40,7 @@ def _bar(bars: Progress, name: str) -> Report:
     return report
 
 
-def _events(output: Output, name: str) -> Report:
+def _events(output: Output, kind: str, name: str) -> Report:
     started = time.monotonic()
     last = started
 
@@ -52,6 +52,6 @@ def _events(output: Output, name: str) -> Report:
         last = now
         rate = done / max(now - started, 1e-9)
         event = {"stage": name, "done_bytes": done, "total_bytes": total, "bytes_per_s": round(rate)}
-        output.event("planes-progress", {**event, "eta_s": round((total - done) / max(rate, 1.0), 1)})
+        output.event(kind, {**event, "eta_s": round((total - done) / max(rate, 1.0), 1)})
 
     return report
