@@ -23,7 +23,11 @@ REVISION_HEX = 40
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did. `sha256` is of the whole file, None when it was not asked for; sizes in bytes."""
+    """What a build did.
+
+    `bytes_read` are those of the experts' tensors that were packed, `bytes_written` those of slots and table.
+    `sha256` is of the whole file, None when it was not asked for; `read_back_s` of `duration_s` went into it.
+    """
 
     path: Path
     slots: int
@@ -33,6 +37,7 @@ class BuildReport:
     duration_s: float
     peak_rss_bytes: int
     sha256: str | None
+    read_back_s: float
 
 
 @dataclass(frozen=True)
@@ -66,11 +71,7 @@ def build_planes(
         header = Header(checkpoint.geometry, repo, revision, index_sha256=checkpoint.index_sha256)
         with PlaneFileWriter(out, header, checkpoint.fingerprint, overwrite=overwrite) as writer:
             resumed = _write_slots(checkpoint, writer, threads or default_threads(), on_slots)
-            digest: list[str] = []
-
-            def read_back(partial: Path, block: bytes) -> None:
-                digest.append(_digest(partial, block, on_whole_file))
-
+            read_back = _ReadBack(on_whole_file)
             writer.finish(read_back if whole_file else None)
         slots = header.geometry.n_slots
         built = slots - resumed
@@ -82,7 +83,8 @@ def build_planes(
             bytes_written=built * header.geometry.slot_stride + header.layout.body_offset,
             duration_s=time.monotonic() - started,
             peak_rss_bytes=peak_rss_bytes(),
-            sha256=digest[0] if digest else None,
+            sha256=read_back.sha256,
+            read_back_s=read_back.seconds,
         )
 
 
@@ -120,12 +122,22 @@ def _resume(writer: PlaneFileWriter, written: DirectReader, buffer: AlignedBuffe
     return _DoneSlot(slot, digest, resumed=True) if intact else None
 
 
-def _digest(partial: Path, header: bytes, on_progress: Progress) -> str:
-    with DirectReader(partial) as reader:
-        try:
-            return whole_file_sha256(reader, first=header, on_progress=on_progress)
-        except OSError as error:
-            raise unreadable(partial, error) from error
+class _ReadBack:
+    """Reads a finished file once more before it gets its name, for the digest that others compare with."""
+
+    def __init__(self, on_progress: Progress) -> None:
+        self.on_progress = on_progress
+        self.sha256: str | None = None
+        self.seconds = 0.0
+
+    def __call__(self, partial: Path, header: bytes) -> None:
+        started = time.monotonic()
+        with DirectReader(partial) as reader:
+            try:
+                self.sha256 = whole_file_sha256(reader, first=header, on_progress=self.on_progress)
+            except OSError as error:
+                raise unreadable(partial, error) from error
+        self.seconds = time.monotonic() - started
 
 
 def _require_revision(folder: Path, revision: str) -> None:

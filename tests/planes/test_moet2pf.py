@@ -145,3 +145,20 @@ def test_two_swapped_slots_are_both_named() -> None:
     problems = table_problems(LAYOUT, entries)
     assert sorted(problems) == [2, 6]
     assert all("is not its place" in problem for problem in problems.values())
+
+
+@given(st.binary(min_size=8 * 48, max_size=8 * 48))
+def test_no_bytes_of_a_table_crash_and_none_pass(table: bytes) -> None:
+    entries = table_from_bytes(table, 8)
+    problems = table_problems(LAYOUT, entries)
+    places = [entry._replace(sha256=b"") for entry in good_entries()]
+    assert set(problems) == {slot for slot in range(8) if entries[slot]._replace(sha256=b"") != places[slot]}
+
+
+@given(st.dictionaries(st.integers(0, 7), st.integers(-3, 40).map(lambda x: 4096 * x + 8192).filter(lambda x: x >= 0)))
+def test_every_entry_that_is_not_in_its_place_is_named(moved: dict[int, int]) -> None:
+    entries = good_entries()
+    for slot, offset in moved.items():
+        entries[slot] = entries[slot]._replace(offset=offset)
+    wrong = {slot for slot, offset in moved.items() if offset != LAYOUT.slot_offset(slot)}
+    assert set(table_problems(LAYOUT, entries)) == wrong
