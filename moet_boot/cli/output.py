@@ -35,9 +35,7 @@ class Output:
     Human mode: `data` prints on stdout; `document` and `event` print nothing. Talk always goes to stderr.
     """
 
-    def __init__(
-        self, *, json_mode: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None
-    ) -> None:
+    def __init__(self, *, json_mode: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
         self.json_mode = json_mode
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr

@@ -198,9 +198,7 @@ def expanded(path: str) -> str:
 
 
 def _mounts(profile: Profile, places: dict[str, str]) -> tuple[PlannedMount, ...]:
-    return tuple(
-        PlannedMount(name, places[m.artefact], m.target, m.read_only) for name, m in profile.mounts.items()
-    )
+    return tuple(PlannedMount(name, places[m.artefact], m.target, m.read_only) for name, m in profile.mounts.items())
 
 
 def _server_flags(profile: Profile) -> dict[str, SettingValue]:

@@ -78,7 +78,7 @@ def test_a_bug_is_70_with_a_log_that_has_the_traceback(
 
 def all_commands() -> list[list[str]]:
     """Every command as its words, those of groups too."""
-    found = []
+    found: list[list[str]] = []
     for name, module in COMMANDS.items():
         below = getattr(import_module(module), "COMMANDS", None)
         found += [[name, sub] for sub in below] if below else [[name]]
