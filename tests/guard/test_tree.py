@@ -42,7 +42,7 @@ def test_who_was_seen_once_is_not_lost_when_its_parents_die(tree: Tree) -> None:
     n = number()
     with shell("sh -c 'setsid sleep {n} & wait' {n} & wait", n) as root:
         tree.add_root(root.pid)
-        assert until(lambda: tree.refresh() is not None and sleepers(n) <= pids(tree) and sleepers(n))
+        assert until(lambda: tree.refresh() is not None and (found := sleepers(n)) and found <= pids(tree))
         (sleeper,) = sleepers(n)
         root.kill()
         root.wait()
