@@ -36,11 +36,11 @@ def entrypoint(
 
       docker exec CONTAINER moet-boot entrypoint --health
     """
-    from moet_boot.supervise.pid_one import fork_below_init
+    from moet_boot.supervise.pid_one import init_apart
 
     # before anything else is imported: some libraries start threads, and process 1 stays small
-    if os.getpid() == 1 and not health and os.environ.get("MOET_BOOT_MODE") != "exec":
-        ended = fork_below_init()
+    if not health and os.environ.get("MOET_BOOT_MODE") != "exec":
+        ended = init_apart()
         if ended is not None:
             return ended
     from moet_boot.supervise.inside import Mode, read_inside

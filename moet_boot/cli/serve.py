@@ -43,7 +43,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
 
     Arguments after `--` go to the server as they are. Ends with the server: 0 for a wanted end, 3, 5 or 6 for a
     refusal, 7 not ready, 8 stopped by the memory guard, 10 port taken, 11 died after it was ready, 130 and 143 for
-    a signal. A second signal ends the grace of a stop.
+    a signal. A second signal ends the grace of a stop. As process 1 it collects orphans.
 
     Examples:
 
@@ -55,6 +55,12 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
 
       moet-boot serve --profile demo --stop-when-ready -- --seed 7
     """
+    from moet_boot.supervise.pid_one import init_apart
+
+    # before anything else is imported: some libraries start threads, and process 1 stays small
+    ended = init_apart()
+    if ended is not None:
+        return ended
     from moet_boot.cli.serve_view import ServeView, show_plan
     from moet_boot.preflight.request import read_request
     from moet_boot.supervise.serve import ServeOptions

@@ -25,6 +25,11 @@ def fork_below_init() -> int | None:
     return _serve(child, waited_for)
 
 
+def init_apart() -> int | None:
+    """`fork_below_init` where this is process 1; anywhere else None at once."""
+    return fork_below_init() if os.getpid() == 1 else None
+
+
 def _serve(child: int, waited_for: set[signal.Signals]) -> int:
     while True:
         number = signal.sigwaitinfo(waited_for).si_signo

@@ -1,5 +1,6 @@
 """Process 1 as a real process: a subreaper of its own stands for the container."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,9 @@ from contextlib import contextmanager
 
 import psutil
 import pytest
+
+from moet_boot.cli.main import run
+from moet_boot.supervise import pid_one
 
 PROGRAM = """
 import os, signal, sys, time
@@ -102,3 +106,18 @@ def test_a_child_that_waits_for_its_own_children_gets_their_codes() -> None:
     child = "import subprocess\nprint(subprocess.run(['sh', '-c', 'exit 9']).returncode, flush=True)"
     with init(child) as process:
         assert line(process) == "9"
+
+
+@pytest.mark.parametrize(("pid", "expected"), [(1, 9), (2, None)], ids=["process-1", "another"])
+def test_only_process_1_gets_its_duties(monkeypatch: pytest.MonkeyPatch, pid: int, expected: int | None) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: pid)
+    monkeypatch.setattr(pid_one, "fork_below_init", lambda: 9)
+    assert pid_one.init_apart() == expected
+
+
+@pytest.mark.parametrize("command", [["serve", "--profile", "demo"], ["entrypoint"]], ids=lambda words: words[0])
+def test_as_process_1_a_command_ends_as_the_process_below_it(
+    monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setattr(pid_one, "init_apart", lambda: 9)
+    assert run(command) == 9
