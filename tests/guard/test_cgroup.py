@@ -36,8 +36,7 @@ def group(request: pytest.FixtureRequest) -> Iterator[Path]:
     path = parent / f"moet-boot-test-{os.getpid()}-{number()}"
     path.mkdir()
     yield path
-    until(lambda: not group_pids(path))
-    path.rmdir()
+    assert until(lambda: remove_cgroup(path)), "a process that is still dying keeps its group"
 
 
 def enter(path: Path, pid: int) -> None:

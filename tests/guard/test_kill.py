@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,12 +114,12 @@ def test_a_group_is_killed_first_and_counts_as_long_as_somebody_is_in_it() -> No
 
 
 def test_a_dead_target_needs_no_strike() -> None:
-    process = subprocess.Popen(["true"])
-    killer = killer_of(process.pid) if process.poll() is None else Killer(Tree())
-    process.wait()
-    assert until(lambda: killer.ended)
-    assert killer.strike().left == ()
-    killer.close()
+    with shell("exec sleep {n}", number()) as process:
+        killer = killer_of(process.pid)
+        process.kill()
+        assert until(lambda: killer.ended)
+        assert killer.strike().left == ()
+        killer.close()
 
 
 def test_rights(monkeypatch: pytest.MonkeyPatch) -> None:
