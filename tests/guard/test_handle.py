@@ -47,6 +47,13 @@ def still_there(handle: GuardHandle) -> bool:
     return handle.alive
 
 
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardHandle]:
+    """One guard for all tests that only talk to it; it kills nobody."""
+    with guarding(tmp_path_factory.mktemp("calm")) as handle:
+        yield handle
+
+
 def heard(handle: GuardHandle, action: str) -> bool:
     seen: list[str] = []
 
@@ -138,35 +145,35 @@ class TestWhatTheSupervisorSays:
             assert read_records(tmp_path / "spool")[-1][1] is Phase.WARM_UP
 
     def test_readiness_is_the_serving_phase(self, tmp_path: Path) -> None:
-        with guarding(tmp_path) as handle:
+        n, floors = number(), replace(NEVER, serving_hard_floor=ENDLESS)
+        with shell("exec sleep {n}", n) as server, guarding(tmp_path, floors) as handle:
+            handle.guard(Target((server.pid,)))
+            assert heard(handle, "target")
+            assert server.poll() is None, "the boot floor holds"
             handle.set_ready()
-            assert until(lambda: read_records(tmp_path / "spool")[-1][1] is Phase.SERVING)
+            assert heard(handle, "killed")
 
-    def test_progress_may_be_noted_as_often_as_one_likes(self, tmp_path: Path) -> None:
-        with guarding(tmp_path) as handle:
-            for _ in range(100_000):
-                handle.note_progress()
-            assert until(lambda: handle.alive and len(handle.samples()) > 1)
+    def test_progress_may_be_noted_as_often_as_one_likes(self, calm: GuardHandle) -> None:
+        for _ in range(100_000):
+            calm.note_progress()
+        count = len(calm.samples())
+        assert until(lambda: calm.alive and len(calm.samples()) > count)
 
-    def test_a_target_that_is_gone_is_told(self, tmp_path: Path) -> None:
-        with guarding(tmp_path, AT_ONCE) as handle:
-            handle.guard(Target((2**22 + 1,)))
-            assert until(lambda: any("no process to guard" in e.reason for e in handle.poll_events()))
-            assert handle.alive
+    def test_a_target_that_is_gone_is_told(self, calm: GuardHandle) -> None:
+        calm.guard(Target((2**22 + 1,)))
+        assert until(lambda: any("no process to guard" in e.reason for e in calm.poll_events()))
+        assert calm.alive
 
-    def test_a_cgroup_with_us_in_it_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "g").mkdir()
-        (tmp_path / "g" / "cgroup.procs").write_text(str(os.getpid()))
-        (tmp_path / "g" / "cgroup.kill").touch()
-        with shell("exec sleep {n}", number()) as server, guarding(tmp_path) as handle:
-            handle.guard(Target((server.pid,), cgroup=str(tmp_path / "g")))
-            assert until(lambda: any("must live" in e.reason for e in handle.poll_events()))
-            assert (tmp_path / "g" / "cgroup.kill").read_text() == ""
+    def test_a_cgroup_with_us_in_it_is_refused(self, calm: GuardHandle, tmp_path: Path) -> None:
+        (tmp_path / "cgroup.procs").write_text(str(os.getpid()))
+        (tmp_path / "cgroup.kill").touch()
+        calm.guard(Target((), cgroup=str(tmp_path)))
+        assert until(lambda: any("must live" in e.reason for e in calm.poll_events()))
+        assert (tmp_path / "cgroup.kill").read_text() == ""
 
-    def test_the_supervisor_is_never_a_target(self, tmp_path: Path) -> None:
-        with guarding(tmp_path, AT_ONCE) as handle:
-            handle.guard(Target((os.getpid(),)))
-            assert until(lambda: any("no process to guard" in e.reason for e in handle.poll_events()))
+    def test_the_supervisor_is_never_a_target(self, calm: GuardHandle) -> None:
+        calm.guard(Target((os.getpid(),)))
+        assert until(lambda: any("no process to guard" in e.reason for e in calm.poll_events()))
 
 
 class TestTheGuardsOwnEnd:
@@ -191,26 +198,25 @@ class TestTheGuardsOwnEnd:
             os.kill(handle.pid, signal.SIGCONT)
             assert until(lambda: handle.alive, 2)
 
-    def test_signals_meant_for_everybody_do_not_end_it(self, tmp_path: Path) -> None:
-        with guarding(tmp_path) as handle:
-            for number_of in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                os.kill(handle.pid, number_of)
-            count = len(handle.samples())
-            assert until(lambda: len(handle.samples()) > count)
-            assert handle.alive
+    def test_signals_meant_for_everybody_do_not_end_it(self, calm: GuardHandle) -> None:
+        for number_of in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.kill(calm.pid, number_of)
+        count = len(calm.samples())
+        assert until(lambda: len(calm.samples()) > count)
+        assert calm.alive
 
-    def test_it_is_small_and_rests(self, tmp_path: Path) -> None:
-        with shell("exec sleep {n}", number()) as server, guarding(tmp_path) as handle:
-            handle.guard(Target((server.pid,)))
-            assert heard(handle, "target")
-            status = Path(f"/proc/{handle.pid}/status").read_text()
+    def test_it_is_small_and_rests(self, calm: GuardHandle) -> None:
+        with shell("exec sleep {n}", number()) as server:
+            calm.guard(Target((server.pid,)))
+            assert heard(calm, "target")
+            status = Path(f"/proc/{calm.pid}/status").read_text()
             fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
             assert int(fields["VmRSS"].split()[0]) * 1024 < 64 * MIB
-            if "memory locked" in handle.protection:
+            if "memory locked" in calm.protection:
                 assert int(fields["VmLck"].split()[0]) > 0
-            before = used(handle.pid)
+            before = used(calm.pid)
             time.sleep(0.5)
-            assert used(handle.pid) - before < 0.5 * 0.05, "0.5 % at rest is measured by scripts/bench_guard.py"
+            assert used(calm.pid) - before < 0.5 * 0.05, "0.5 % at rest is measured by scripts/bench_guard.py"
 
 
 def used(pid: int) -> float:
