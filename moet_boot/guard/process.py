@@ -93,7 +93,7 @@ class GuardProcess:
         if isinstance(self.watch.target, Killer):
             self.watch.target.close()
         group = self._group(target)
-        self.watch.target = Killer(tree, group) if tree.members or group else None
+        self.watch.aim(Killer(tree, group) if tree.members or group else None)
         self.diary.note(GuardEvent(self.now(), "target", f"guarding pids {list(target.pids)}"))
 
     def _group(self, target: Target) -> Cgroup | None:

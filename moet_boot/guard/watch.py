@@ -107,6 +107,10 @@ class Watch:
         self._look_around(sample)
         return wait
 
+    def aim(self, target: Hands | None) -> None:
+        """Guard another server from now on: what was seen of an earlier one does not count against it."""
+        self.target, self.killing_since, self._state = target, None, State()
+
     def kill(self, at_s: float, reason: str, action: str = "kill") -> None:
         """End the server for a reason of the caller's, unless that has begun already."""
         if self.target is None or self.killing_since is not None:
@@ -137,7 +141,7 @@ class Watch:
         if not left:
             lowest = "" if self._lowest is None else f"; MemAvailable was {format_bytes(self._lowest)} at the lowest"
             self.note(GuardEvent(sample.t_s, "killed", f"the server was gone after {sample.t_s - began:.3f} s{lowest}"))
-            self.target, self.killing_since = None, None
+            self.aim(None)
         elif sample.t_s - self._complained_s >= STUCK_S:
             self._complained_s = sample.t_s
             text = f"pids {list(left)} still run {sample.t_s - began:.1f} s after SIGKILL (in a driver call?)"
@@ -181,7 +185,7 @@ class Watch:
             return
         if self._state.stopped_s is not None and self.target.ended:
             self.note(GuardEvent(sample.t_s, "stopped", "the server ended when it was asked to"))
-            self.target, self._state = None, State()
+            self.aim(None)
         elif sample.t_s - self._members_s >= MEMBERS_S:
             self._members_s = sample.t_s
             self.target.watch()

@@ -249,6 +249,14 @@ class TestRecording:
         ]
 
 
+def test_what_was_seen_of_one_server_does_not_count_against_the_next() -> None:
+    it = scene([*level(3.5, 12), *(look(3 + i / 4, 3.5) for i in range(8))], phase=Phase.SERVING)
+    steps(it, 12)
+    it.watch.aim(it.server)
+    steps(it, 8)
+    assert it.events == [], "neither was below the serving floor for three seconds"
+
+
 class TestKillOnRequest:
     def test_once(self) -> None:
         it = scene(level(60, 3), server=FakeServer(strikes_needed=9))
