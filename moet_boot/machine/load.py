@@ -17,6 +17,9 @@ MAX_BYTES = 16 * MIB
 
 FIX = "record one with `moet-boot snapshot -o FILE`"
 GROUPS = frozenset(Snapshot.model_fields) - {"schema_", "errors"}
+KIND = SCHEMA.rpartition("/")[0]
+MAX_DIGITS = 20
+"""No count of a machine needs more: 2**64 has as many."""
 
 
 def load_snapshot(path: Path | str) -> Snapshot:
@@ -29,6 +32,8 @@ def load_snapshot(path: Path | str) -> Snapshot:
     document = _parse(file, _read(file))
     where = ""
     if "snapshot" in document:
+        if str(document.get("schema")).startswith(KIND):
+            _check_schema(file, document)
         document, where = document["snapshot"], "snapshot."
         if not isinstance(document, dict):
             raise UsageError(f"{file}: `snapshot` is {_kind(document)}, not an object", fix=FIX)
@@ -64,12 +69,21 @@ def _read(file: Path) -> bytes:
 
 def _parse(file: Path, content: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(content.decode("utf-8-sig"), parse_constant=_no_such_number)
+        document = json.loads(
+            content.decode("utf-8-sig"),
+            parse_constant=_no_such_number,
+            parse_int=_whole_number,
+            object_pairs_hook=_each_key_once,
+        )
+        json.dumps(document, ensure_ascii=False).encode()
     except json.JSONDecodeError as failure:
         where = f"line {failure.lineno}, column {failure.colno}"
         raise UsageError(f"{file} is not JSON: {failure.msg} at {where}", fix=FIX) from None
     except UnicodeDecodeError as failure:
         raise UsageError(f"{file} is not JSON: byte {failure.start} is not UTF-8", fix=FIX) from None
+    except UnicodeEncodeError as failure:
+        half = f"\\u{ord(failure.object[failure.start]):04x}"
+        raise UsageError(f"{file} is not a snapshot: {half} is half a character, no text", fix=FIX) from None
     except RecursionError:
         raise UsageError(f"{file} is not a snapshot: nested too deeply", fix=FIX) from None
     except ValueError as failure:
@@ -81,6 +95,22 @@ def _parse(file: Path, content: bytes) -> dict[str, Any]:
 
 def _no_such_number(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON number")
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise ValueError(f"{digits[:MAX_DIGITS]}... has {len(digits.lstrip('-'))} digits: no machine counts that far")
+    return int(digits)
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object; a key that is there twice says two things, and which of them was measured nobody knows."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {_plain(key)} is there twice")
+        found[key] = value
+    return found
 
 
 def _check_schema(file: Path, document: dict[str, Any]) -> None:

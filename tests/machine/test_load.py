@@ -112,6 +112,18 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
         pytest.param('{"uptime_s": NaN}', "NaN", id="nan"),
         pytest.param('{"uptime_s": 1e999}', "uptime_s", id="infinity"),
         pytest.param('{"cpus": ' + "9" * 5000 + "}", "digits", id="a-number-of-5000-digits"),
+        pytest.param('{"cpus": 184467440737095516160}', "21 digits", id="a-number-that-no-kernel-holds"),
+        pytest.param('{"arch": "x", "arch": "y"}', "the key arch is there twice", id="a-key-twice"),
+        pytest.param(
+            '{"meminfo": {"MemTotal": 9, "MemFree": 1, "MemAvailable": 1, "MemAvailable": 9}}',
+            "the key MemAvailable is there twice",
+            id="a-figure-twice",
+        ),
+        pytest.param('{"arch": "\\ud800"}', "\\ud800 is half a character", id="half-a-character"),
+        pytest.param('{"arch": "x", "\\udfff": 1}', "\\udfff is half a character", id="half-a-character-in-a-key"),
+        pytest.param(
+            {"schema": "moet-boot/snapshot/v2", "snapshot": {"arch": "x"}}, "snapshot/v2", id="future-schema-outside"
+        ),
         pytest.param("[" * 100_000, "nested", id="nested-too-deeply"),
     ],
 )
@@ -138,9 +150,19 @@ def test_a_document_that_is_no_snapshot(tmp_path: Path, document: object, named:
         pytest.param({"meminfo": {**MEMINFO, "MemFree": 1.5}}, "meminfo.MemFree", id="fraction-of-a-kB"),
         pytest.param({"meminfo": [1]}, "meminfo", id="list-for-a-group"),
         pytest.param({"swaps": [{"dev": "/s", "size_kb": 1, "used_kb": -1}]}, "swaps.0.used_kb", id="row-of-a-list"),
+        pytest.param({"swaps": [{"dev": "/s", "size_kb": 1, "used_kb": 2}]}, "used_kb is 2", id="swap-over-its-size"),
         pytest.param({"swaps": {"dev": "/s"}}, "swaps", id="object-for-a-list"),
+        pytest.param({"cpus": 1 << 63}, "cpus", id="more-than-a-kernel-counts"),
+        pytest.param({"ports_in_use": [{"port": 65_536}]}, "ports_in_use.0.port", id="port-over-its-range"),
+        pytest.param({"ports_in_use": [{"port": -1}]}, "ports_in_use.0.port", id="negative-port"),
         pytest.param({"pressure": {"memory": {"full_avg10": 130.0}}}, "pressure.memory.full_avg10", id="over-100-pct"),
         pytest.param({"buddyinfo": {"page_kb": 0, "zone": "N", "free_blocks_by_order": []}}, "page_kb", id="page-0"),
+        pytest.param(
+            {"buddyinfo": {"page_kb": 4096, "zone": "N", "free_blocks_by_order": []}}, "page_kb", id="page-of-4-MiB"
+        ),
+        pytest.param(
+            {"buddyinfo": {"page_kb": 4, "zone": "N", "free_blocks_by_order": [1] * 33}}, "free_blocks", id="33-orders"
+        ),
         pytest.param({"cgroup": {"version": 2, "memory_max": "lots"}}, "cgroup.memory_max", id="limit-in-words"),
         pytest.param({"cgroup": {"version": 2, "memory_max": -1}}, "cgroup.memory_max", id="negative-limit"),
         pytest.param({"fs": {"model": {"path": 5}}}, "fs.model.path", id="path-of-a-wrong-type"),

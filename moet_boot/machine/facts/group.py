@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 KB = 1024
 """The kernel's kB of /proc/meminfo and /proc/swaps, in bytes."""
 
-Count = Annotated[int, Field(ge=0)]
-"""A number of things, or bytes where the name says so; never negative."""
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+"""A number of things, or bytes where the name says so; never negative, and no more than a kernel can count."""
 
 Percent = Annotated[float, Field(ge=0.0, le=100.0)]
 

@@ -23,7 +23,7 @@ class LastBoot(Group):
 class Port(Group):
     """A TCP port that something listens on. `address`: a wildcard, a loopback address, or the word `specific`."""
 
-    port: int
+    port: int = Field(ge=0, le=65_535)
     process: str | None = None
     pid: int | None = None
     container: str | None = None

@@ -8,6 +8,10 @@ from moet_boot.machine.facts.group import KB, Count, Group, Percent
 
 MAX_TOTAL_KB = 1 << 40
 """1 PiB: no machine that this project is for has as much, so more of it is a damaged document."""
+MAX_PAGE_KB = 1024
+"""Linux has base pages of 4 to 256 kB."""
+MAX_ORDERS = 32
+"""A kernel has 11 to 14 orders."""
 
 
 class MemInfo(Group):
@@ -109,6 +113,12 @@ class Swap(Group):
     used_kb: Count
     prio: int = 0
 
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Self:
+        if self.used_kb > self.size_kb:
+            raise ValueError(f"used_kb is {self.used_kb}, more than size_kb with {self.size_kb}")
+        return self
+
 
 class Stall(Group):
     """One file of /proc/pressure, in percent of wall time."""
@@ -137,9 +147,9 @@ class VmStat(Group):
 class BuddyInfo(Group):
     """Free blocks by order, as many orders as the kernel has; block size is page_kb * 2**index kB."""
 
-    page_kb: int = Field(gt=0)
+    page_kb: int = Field(gt=0, le=MAX_PAGE_KB)
     zone: str
-    free_blocks_by_order: list[Count]
+    free_blocks_by_order: list[Count] = Field(max_length=MAX_ORDERS)
 
 
 class Cgroup(Group):
