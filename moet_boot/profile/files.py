@@ -85,6 +85,10 @@ def read_toml(path: Path, shown: str, expected: str = "a profile") -> TomlFile:
         raise _failure(shown, what, "correct the syntax at that line", int(found[1]) if found else None) from None
     except RecursionError:
         raise _failure(shown, "not valid TOML: nested too deeply", f"it must be {expected}") from None
+    except ValueError:
+        # Python reads no whole number of more than 4300 digits, and does not say where it stands
+        what, fix = "a number in it has thousands of digits", "write a number that a setting can have"
+        raise _failure(shown, what, fix) from None
 
 
 def _read_text(path: Path, shown: str, expected: str) -> str:
@@ -98,7 +102,7 @@ def _read_text(path: Path, shown: str, expected: str) -> str:
             what = f"is {format_bytes(info.st_size)} large, {expected} has at most {format_bytes(MAX_BYTES)}"
             raise _failure(shown, what, fix)
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1).decode()
+            return file.read(MAX_BYTES + 1).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise _failure(shown, "not UTF-8 text", "save it as UTF-8", line) from None

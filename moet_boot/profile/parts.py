@@ -54,7 +54,7 @@ def _set_engine_field(profile: Profile, name: str, given: Assignment) -> Profile
 
 def _port(given: Assignment) -> SettingValue:
     if not re.fullmatch(r"[0-9]{1,5}", given.text) or not 1 <= int(given.text) <= _MAX_PORT:
-        raise given.refuse(f"expected a port from 1 to {_MAX_PORT}")
+        raise given.refuse(f"expected a port from 1 to {_MAX_PORT}", "such as port=8011")
     return int(given.text)
 
 

@@ -86,6 +86,18 @@ def test_broken_toml_names_its_line(tmp_path: Path, text: str, line: int) -> Non
     assert f"broken.toml:{line}: " in str(problem)
 
 
+def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "windows.toml"
+    path.write_bytes(b"\xef\xbb\xbfa = 1\n")
+    assert read_toml(path, "windows").tables == {"a": 1}
+
+
+def test_a_number_of_thousands_of_digits(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text(f"a = {'9' * 5000}", encoding="utf-8")
+    assert "thousands of digits" in problem_of(path).what
+
+
 def test_nesting_without_end(tmp_path: Path) -> None:
     path = tmp_path / "deep.toml"
     path.write_text("a = " + "[" * 100_000, encoding="utf-8")

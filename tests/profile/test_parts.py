@@ -28,8 +28,9 @@ def test_an_image_without_arguments_is_only_asked_elsewhere() -> None:
 
 @pytest.mark.parametrize("text", ["0", "65536", "-1", "eighty", "80.5", "8 0", "1" * 9, ""])
 def test_a_port_that_is_none(text: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as caught:
         with_sets("rtx6000-a", f"port={text}")
+    assert "port" in caught.value.fix
 
 
 @pytest.mark.parametrize("text", ["a b", "", "http://x", "x;y"])
