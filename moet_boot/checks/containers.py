@@ -60,7 +60,7 @@ def image(case: Case) -> Answer:
         )
     machine = MACHINE_ARCH.get(case.snapshot.arch or "", want.image_arch)
     measured = f"{docker.image.ref}, architecture {docker.image.arch or 'unknown'}"
-    arch = docker.image.arch.split("/")[0] if docker.image.arch else machine
+    arch = docker.image.arch.removeprefix("linux/").split("/")[0] if docker.image.arch else machine
     if MACHINE_ARCH.get(arch, arch) != machine:
         return refuse(
             measured,

@@ -3,6 +3,7 @@
 from moet_boot.checks.cuda_code import runs_on
 from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.scope import GPU, GPU_ANSWERS, IMAGE_ON_GPU
+from moet_boot.checks.tenants import is_display
 from moet_boot.forecast.gpu_choice import chosen_gpus, used_gpus
 from moet_boot.machine.snapshot import Gpu, Nvml
 from moet_boot.profile.model import GpuRequirement, MemoryKind
@@ -231,6 +232,7 @@ def mode(case: Case) -> Answer:
 
 def _mode(card: Gpu) -> Answer | None:
     compute = (card.compute_mode or "").lower().replace("_", " ")
+    computing = [process for process in card.processes if process.alive and not is_display(process)]
     if (card.mig or "").lower() == "enabled" or card.mig_devices:
         return refuse(
             f"GPU {card.index}: MIG enabled, {card.mig_devices or 0} instances",
@@ -238,14 +240,14 @@ def _mode(card: Gpu) -> Answer | None:
             why="a MIG instance has a part of the memory only",
             fix=f"nvidia-smi -i {card.index} -mig 0 (as root, ends what runs on it)",
         )
-    if compute == "prohibited" or (compute.startswith("exclusive") and any(p.alive for p in card.processes)):
+    if compute == "prohibited" or (compute.startswith("exclusive") and computing):
         return refuse(
-            f"GPU {card.index}: compute mode {card.compute_mode}, {len(card.processes)} processes",
+            f"GPU {card.index}: compute mode {card.compute_mode}, {len(computing)} processes that compute",
             "compute mode Default",
             why="the driver lets nobody else create a context",
             fix=f"nvidia-smi -i {card.index} -c DEFAULT (as root), or end the process that owns it",
         )
-    if hangs(card) and not any(process.alive for process in card.processes):
+    if hangs(card) and not computing:
         return warn(
             f"GPU {card.index}: {card.utilization_pct:.0f} % busy at {card.power_w:.0f} W, with no process",
             "an idle GPU",

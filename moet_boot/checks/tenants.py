@@ -53,6 +53,11 @@ def attributed_bytes(cards: Iterable[Gpu]) -> int:
     return sum(process.used or 0 for card in cards for process in card.processes if process.alive)
 
 
+def is_display(process: GpuProcess) -> bool:
+    """Whether a process draws and does not compute: it has no part in what a compute mode forbids."""
+    return process.kind == "graphics" or PurePath(process.name).name.lower() in DISPLAY
+
+
 def looks_like_engine(process: ProcessFacts) -> bool:
     """Whether a process of the host is a model server by its name, whatever NVML says about it."""
     return _is_engine(process.name)
@@ -61,9 +66,8 @@ def looks_like_engine(process: ProcessFacts) -> bool:
 def _is_tenant(process: GpuProcess) -> bool:
     if _is_engine(process.name):
         return True
-    display = process.kind == "graphics" or PurePath(process.name).name.lower() in DISPLAY
     if process.used is None:
-        return not display
+        return not is_display(process)
     return process.used >= SMALL_BYTES
 
 

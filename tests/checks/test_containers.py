@@ -34,6 +34,8 @@ def container(state: str, *, ours: bool, name: str = NAME) -> dict[str, Any]:
             "DOCKER.IMAGE", {"docker.image.arch": "amd64"}, "refuse", ["architecture amd64", "arm64"], id="amd64"
         ),
         pytest.param("DOCKER.IMAGE", {"docker.image.arch": "arm64/v8"}, "pass", [], id="with-a-variant"),
+        pytest.param("DOCKER.IMAGE", {"docker.image.arch": "linux/arm64/v8"}, "pass", [], id="with-its-system"),
+        pytest.param("DOCKER.IMAGE", {"docker.image.arch": "linux/amd64"}, "refuse", ["arm64"], id="amd64-with-system"),
         pytest.param("DOCKER.IMAGE", {"docker.image.arch": "aarch64"}, "pass", [], id="the-kernels-name"),
         pytest.param("DOCKER.IMAGE", {"docker.image.arch": None}, "pass", ["unknown"], id="arch-not-known"),
         pytest.param("DOCKER.IMAGE", {"docker": {"present": False}}, "skipped", [], id="nobody-to-ask"),

@@ -176,6 +176,25 @@ def test_the_images_own_toolkit_decides(toolkit: str | None, driver: str, status
             ["exclusive"],
             id="exclusive-and-taken",
         ),
+        pytest.param(
+            {
+                "nvml.gpus.0.compute_mode": "Exclusive_Process",
+                "nvml.gpus.0.processes": [{"pid": 3, "name": "/usr/lib/xorg/Xorg"}],
+            },
+            "pass",
+            [],
+            id="exclusive-and-a-display",
+        ),
+        pytest.param(
+            {
+                "nvml.gpus.0.utilization_pct": 96,
+                "nvml.gpus.0.power_w": 10,
+                "nvml.gpus.0.processes": [{"pid": 3, "name": "x", "kind": "graphics"}],
+            },
+            "warn",
+            ["reboot"],
+            id="hangs-beside-a-display",
+        ),
         pytest.param({"nvml.gpus.0.throttle": ["HW_THERMAL_SLOWDOWN"]}, "warn", ["cooling"], id="hot"),
         pytest.param({"nvml.gpus.0.throttle": ["HW_SLOWDOWN"]}, "warn", ["hw_slowdown"], id="slowed"),
         pytest.param({"nvml.gpus.0.temp_c": 88}, "warn", ["88 c"], id="88-degrees"),
