@@ -10,7 +10,6 @@ from pathlib import Path
 from moet_boot.errors import MoetBootError
 
 _MOUNTS = Path("/proc/self/mountinfo")
-_OWN = Path("/proc/self/cgroup")
 _FREEZE_WAIT_S = 0.05
 
 
@@ -46,7 +45,7 @@ class Cgroup:
             if self._kills:
                 os.write(self._fd, b"1")
             else:
-                self._freeze_and_kill()
+                self._kill_frozen()
         except OSError:
             return False
         return True
@@ -59,22 +58,22 @@ class Cgroup:
         """Close the file."""
         os.close(self._fd)
 
-    def _freeze_and_kill(self) -> None:
-        # frozen, nobody can fork away between the look and the signal; a frozen process dies when it thaws
+    def _kill_frozen(self) -> None:
+        """Signal at once; then again with everybody frozen, so that nobody forks away between look and signal."""
+        self._kill_all()
         os.write(self._fd, b"FROZEN")
         try:
             deadline = time.monotonic() + _FREEZE_WAIT_S
             while (self.path / "freezer.state").read_bytes() == b"FREEZING\n" and time.monotonic() < deadline:
                 os.write(self._fd, b"FROZEN")
-            for pid in self.pids():
-                _kill(pid)
+            self._kill_all()
         finally:
-            os.write(self._fd, b"THAWED")
+            os.write(self._fd, b"THAWED")  # only a thawed process can die
 
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+    def _kill_all(self) -> None:
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def group_pids(path: Path) -> list[int]:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from moet_boot.guard.messages import GuardEvent, Line
 
 
 class Diary:
-    """Writes events. The supervisor is told first: a disk may be slow when memory is short."""
+    """Writes events through `write` (os.write, or a pen that nobody waits for), and tells them to whoever listens."""
 
-    def __init__(self, path: Path, line: Line | None = None) -> None:
+    def __init__(self, path: Path, line: Line | None = None, write: Callable[[int, bytes], object] = os.write) -> None:
         self._line = line
+        self._write = write
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -23,16 +24,14 @@ class Diary:
             ) from error
 
     def note(self, event: GuardEvent) -> None:
-        """Tell and write one event. A full disk must not stop a guard: what cannot be written is only told."""
-        words = asdict(event)
+        """Tell and write one event."""
+        self.tell(event)
+        self._write(self._fd, json.dumps(asdict(event)).encode() + b"\n")
+
+    def tell(self, event: GuardEvent) -> None:
+        """Only tell it: about a disk that does not take what is written."""
         if self._line is not None:
-            self._line.say(event=words)
-        try:
-            os.write(self._fd, json.dumps(words).encode() + b"\n")
-        except OSError as error:
-            if self._line is not None:
-                text = f"cannot write the diary: {error.strerror}"
-                self._line.say(event=asdict(GuardEvent(event.at_s, "problem", text)))
+            self._line.say(event=asdict(event))
 
     def close(self) -> None:
         """Close the file."""

@@ -66,8 +66,12 @@ class Leash:
             if self._supervisor in ready:
                 self._end_all()
                 return signal.SIGKILL
-            self._pass_on(pid)
-            status = _reap(pid) if ours else (None if self._tree.alive() else 0)
+            signals = self._signals()
+            if ours:
+                _pass_on(signals, pid)
+                status = _reap(pid)
+            elif not self._tree.alive():
+                status = 0
         return status
 
     def sweep(self) -> None:
@@ -90,12 +94,18 @@ class Leash:
             pause = min(2 * pause, _LOOK_S)
             _reap(-1)
 
-    def _pass_on(self, pid: int) -> None:
+    def _signals(self) -> bytes:
+        """The numbers of the signals that have come."""
         with contextlib.suppress(BlockingIOError):
-            for number in os.read(self._woken, 64):
-                if number in _PASSED_ON:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, number)
+            return os.read(self._woken, 64)
+        return b""
+
+
+def _pass_on(signals: bytes, pid: int) -> None:
+    for number in signals:
+        if number in _PASSED_ON:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
 
 
 def _reap(wanted: int) -> int | None:

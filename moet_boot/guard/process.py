@@ -23,6 +23,7 @@ from moet_boot.guard.events import Diary
 from moet_boot.guard.floors import Floors
 from moet_boot.guard.kill import Killer, may_signal
 from moet_boot.guard.messages import GuardEvent, Line, Target, target_of
+from moet_boot.guard.pen import Pen
 from moet_boot.guard.policy import State, decide
 from moet_boot.guard.relief import Relief
 from moet_boot.guard.sample import Context, Sample
@@ -34,6 +35,8 @@ from moet_boot.phases import Phase
 
 BEAT_S = 0.2
 """Between two signs of life to the supervisor."""
+FLUSH_S = 1.0
+"""How long the end waits for the disk."""
 _WARM_UP = 50
 
 
@@ -44,6 +47,7 @@ class GuardProcess:
     watch: Watch
     line: Line
     diary: Diary
+    pen: Pen
     origin_s: float
     never: tuple[int, ...]
     stopping: bool = False
@@ -57,6 +61,7 @@ class GuardProcess:
             if now - beat_s >= BEAT_S and self.line.open:
                 beat_s = now
                 self.line.say(beat=now)
+                self.complain()
             if self.line.open:
                 select.select([self.line], [], [], wait)
                 self.listen()
@@ -64,6 +69,13 @@ class GuardProcess:
                 time.sleep(wait)
             if not self.line.open:
                 self.abandoned()
+        self.pen.flush(FLUSH_S)
+
+    def complain(self) -> None:
+        """Tell the supervisor about a disk that does not take what is written: the guard goes on without it."""
+        complaint = self.pen.complaint()
+        if complaint:
+            self.diary.tell(GuardEvent(self.now(), "problem", f"cannot write samples or events: {complaint}"))
 
     def now(self) -> float:
         """Seconds since the origin."""
@@ -131,17 +143,18 @@ def main(argv: list[str]) -> int:
 
 def _assemble(config: GuardConfig, line: Line) -> GuardProcess:
     origin = time.monotonic() if config.origin_s is None else config.origin_s
-    diary = Diary(config.events_path, line)
+    pen = Pen()
+    diary = Diary(config.events_path, line, pen.write)
     watch = Watch(
         floors=config.floors,
         eyes=Sampler(lambda: time.monotonic() - origin),
         cleaner=Relief(Aside("relief")),
-        record=SpoolWriter(config.spool_path),
+        record=SpoolWriter(config.spool_path, write_at=pen.write_at),
         note=diary.note,
         observe_only=config.observe_only,
         phase=config.phase,
     )
-    return GuardProcess(watch, line, diary, origin, (os.getppid(), *config.never))
+    return GuardProcess(watch, line, diary, pen, origin, (os.getppid(), *config.never))
 
 
 def _harden(floors: Floors) -> str:

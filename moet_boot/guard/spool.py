@@ -1,14 +1,14 @@
-"""The spool: a ring of samples in a mapped file, so that the last ones survive a kill -9 of everybody.
+"""The spool: a ring of samples in a file of fixed size, so that the last ones survive a kill -9 of everybody.
 
-A store into the mapping needs no system call and no memory; the kernel keeps the page. Layout, little-endian: a
-header of 64 bytes (magic, record size u32, capacity u32), then records. A record's number is its first field, 1 for
-the first ever written, and is stored last: a torn record has number 0.
+Layout, little-endian: a header of 64 bytes (magic, record size u32, capacity u32), then records. A record's number is
+its first field, 1 for the first ever written; one that does not fit its place in the ring was torn.
 """
 
-import mmap
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, MoetBootError
 from moet_boot.guard.sample import Action, Sample
@@ -17,9 +17,7 @@ from moet_boot.phases import Phase
 MAGIC = b"MOETSPL1"
 _HEADER = struct.Struct("<8sII")
 _HEADER_SIZE = 64
-_NUMBER = struct.Struct("<Q")
-_BODY = struct.Struct("<dqqqqfBB2x")
-_RECORD_SIZE = _NUMBER.size + _BODY.size
+_RECORD = struct.Struct("<QdqqqqfBB2x")
 CAPACITY = 1 << 16
 """Records of 56 bytes: 3.5 MiB, more than four hours of a boot at 4 Hz."""
 _MAX_CAPACITY = 1 << 22
@@ -28,34 +26,35 @@ _ACTIONS = tuple(Action)
 
 
 class SpoolWriter:
-    """Writes samples; the file is made in full before the first one. Raises MoetBootError when it cannot be made."""
+    """Writes samples through `write_at` (os.pwrite, or a pen that nobody waits for).
 
-    def __init__(self, path: Path, capacity: int = CAPACITY) -> None:
-        size = _HEADER_SIZE + capacity * _RECORD_SIZE
+    The file is made in full before the first one: a full disk must show at once. Raises MoetBootError when it cannot
+    be made.
+    """
+
+    def __init__(
+        self, path: Path, capacity: int = CAPACITY, write_at: Callable[[int, bytes, int], object] = os.pwrite
+    ) -> None:
+        size = _HEADER_SIZE + capacity * _RECORD.size
+        self._write_at = write_at
+        self._capacity = capacity
+        self._written = 0
         try:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            try:
-                os.posix_fallocate(fd, 0, size)  # a full disk must show now, and not as a fault in a store
-                self._map = mmap.mmap(fd, size)
-            finally:
-                os.close(fd)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            os.posix_fallocate(self._fd, 0, size)
+            os.pwrite(self._fd, _HEADER.pack(MAGIC, _RECORD.size, capacity), 0)
         except OSError as error:
             raise MoetBootError(
                 f"cannot make the guard's spool {path} ({size >> 20} MiB): {error.strerror}",
                 fix="free some space, or choose another folder",
             ) from error
-        self._capacity = capacity
-        self._written = 0
-        _HEADER.pack_into(self._map, 0, MAGIC, _RECORD_SIZE, capacity)
 
     def append(self, sample: Sample, phase: Phase | None = None, action: Action = Action.NOTHING) -> None:
         """Store one sample over the oldest one."""
-        at = _HEADER_SIZE + self._written % self._capacity * _RECORD_SIZE
+        at = _HEADER_SIZE + self._written % self._capacity * _RECORD.size
         self._written += 1
-        _NUMBER.pack_into(self._map, at, 0)
-        _BODY.pack_into(
-            self._map,
-            at + _NUMBER.size,
+        record = _RECORD.pack(
+            self._written,
             sample.t_s,
             _or_unknown(sample.available),
             _or_unknown(sample.free),
@@ -65,11 +64,11 @@ class SpoolWriter:
             _PHASES.index(phase),
             _ACTIONS.index(action),
         )
-        _NUMBER.pack_into(self._map, at, self._written)
+        self._write_at(self._fd, record, at)
 
     def close(self) -> None:
         """Let go of the file; what was written stays."""
-        self._map.close()
+        os.close(self._fd)
 
 
 def _or_unknown(size: int | None) -> int:
@@ -95,18 +94,17 @@ def read_records(path: Path) -> list[tuple[Sample, Phase | None, Action]]:
     capacity = _capacity(body, path)
     numbered = []
     for slot in range(capacity):
-        at = _HEADER_SIZE + slot * _RECORD_SIZE
-        (number,) = _NUMBER.unpack_from(body, at)
+        number, *figures = _RECORD.unpack_from(body, _HEADER_SIZE + slot * _RECORD.size)
         if number and (number - 1) % capacity == slot:
-            numbered.append((number, _record(body, at + _NUMBER.size)))
+            numbered.append((number, _record(figures)))
     return [record for _, record in sorted(numbered, key=lambda pair: pair[0]) if record]
 
 
 def _capacity(body: bytes, path: Path) -> int:
     head = _HEADER.unpack_from(body) if len(body) >= _HEADER_SIZE else (b"", 0, 0)
     magic, size, capacity = head
-    fits = 0 < capacity <= _MAX_CAPACITY and len(body) >= _HEADER_SIZE + capacity * _RECORD_SIZE
-    if magic != MAGIC or size != _RECORD_SIZE or not fits:
+    fits = 0 < capacity <= _MAX_CAPACITY and len(body) >= _HEADER_SIZE + capacity * _RECORD.size
+    if magic != MAGIC or size != _RECORD.size or not fits:
         raise ArtefactDamagedError(
             f"{path} is no spool of this version ({len(body)} bytes, begins with {body[:8]!r})",
             fix="name the spool of a boot",
@@ -114,8 +112,8 @@ def _capacity(body: bytes, path: Path) -> int:
     return int(capacity)
 
 
-def _record(body: bytes, at: int) -> tuple[Sample, Phase | None, Action] | None:
-    t_s, available, free, swap, residual, psi, phase, action = _BODY.unpack_from(body, at)
+def _record(figures: list[Any]) -> tuple[Sample, Phase | None, Action] | None:
+    t_s, available, free, swap, residual, psi, phase, action = figures
     if phase >= len(_PHASES) or action >= len(_ACTIONS):
         return None
     known = [None if size < 0 else size for size in (available, free, swap, residual)]

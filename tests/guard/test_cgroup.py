@@ -123,8 +123,13 @@ class TestFolders:
         (tmp_path / "freezer.state").write_text("")
         group = Cgroup(tmp_path)
 
+        looks: list[Path] = []
+
         def fails(path: Path) -> list[int]:
-            raise PermissionError(1, "Operation not permitted")
+            looks.append(path)
+            if len(looks) > 1:
+                raise PermissionError(1, "Operation not permitted")
+            return []
 
         monkeypatch.setattr(cgroup_module, "group_pids", fails)
         assert not group.kill()

@@ -147,6 +147,18 @@ class TestLeashForOthers:
             holder.kill()
             assert until(lambda: not named(n), 2)
 
+    def test_signals_are_not_passed_on_to_what_it_did_not_start(self) -> None:
+        with shell("exec sleep {n}", number()) as server:
+            leash = subprocess.Popen(leash_for(server.pid))
+            assert until(lambda: b"moet-leash" in name_of(leash.pid))
+            leash.terminate()
+            time.sleep(0.1)
+            assert server.poll() is None
+            assert leash.poll() is None
+            leash.kill()
+            leash.wait()
+            assert server.poll() is None
+
     def test_ends_when_there_is_nothing_left_to_hold(self) -> None:
         with shell("exec sleep {n}", number()) as server:
             leash = subprocess.Popen(leash_for(server.pid))

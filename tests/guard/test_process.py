@@ -12,6 +12,7 @@ import pytest
 from moet_boot.guard.events import Diary, read_events
 from moet_boot.guard.kill import Killer, Strike
 from moet_boot.guard.messages import Line, Target, line_pair, target_words
+from moet_boot.guard.pen import Pen
 from moet_boot.guard.process import BEAT_S, GuardProcess
 from moet_boot.guard.sample import Action, Sample
 from moet_boot.guard.watch import Watch
@@ -49,7 +50,7 @@ def booth(tmp_path: Path) -> Iterator[Booth]:
     line = Line(theirs)
     diary = Diary(tmp_path / "events.ndjson", line)
     watch = Watch(SPARK, PlentyOfMemory(), FakeCleaner(), Ledger(), diary.note, phase=Phase.STARTING)
-    made = Booth(GuardProcess(watch, line, diary, 0.0, (os.getppid(),)), Line(ours), tmp_path / "events.ndjson")
+    made = Booth(GuardProcess(watch, line, diary, Pen(), 0.0, (os.getppid(),)), Line(ours), tmp_path / "events.ndjson")
     yield made
     made.supervisor.close()
     line.close()
@@ -141,6 +142,18 @@ def test_who_does_not_listen_does_not_hold_the_guard_up(booth: Booth) -> None:
     assert time.monotonic() - began < 0.1
     assert booth.guard.line.open
     assert BEAT_S < 1, "a guard that is alive is heard several times before it counts as gone"
+
+
+def test_a_full_disk_is_told_and_ends_nothing(booth: Booth) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    booth.guard.pen.write(full, b"a sample")
+    assert booth.guard.pen.flush(5)
+    booth.guard.complain()
+    booth.guard.complain()
+    told = [words["event"] for words in booth.supervisor.heard() if "event" in words]
+    assert [event["action"] for event in told] == ["problem"], "once"
+    assert "No space left on device" in told[0]["reason"]
+    os.close(full)
 
 
 def test_a_strike_counts_who_is_left() -> None:
