@@ -37,12 +37,14 @@ def entrypoint(
       docker exec CONTAINER moet-boot entrypoint --health
     """
     from moet_boot.supervise.pid_one import init_apart
+    from moet_boot.supervise.signals import leave_on_signals
 
     # before anything else is imported: some libraries start threads, and process 1 stays small
     if not health and os.environ.get("MOET_BOOT_MODE") != "exec":
         ended = init_apart()
         if ended is not None:
             return ended
+        leave_on_signals()
     from moet_boot.supervise.inside import Mode, read_inside
 
     inside = read_inside(os.environ, context.args)

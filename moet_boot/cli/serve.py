@@ -56,11 +56,13 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
       moet-boot serve --profile demo --stop-when-ready -- --seed 7
     """
     from moet_boot.supervise.pid_one import init_apart
+    from moet_boot.supervise.signals import leave_on_signals
 
     # before anything else is imported: some libraries start threads, and process 1 stays small
     ended = init_apart()
     if ended is not None:
         return ended
+    leave_on_signals()
     from moet_boot.cli.serve_view import ServeView, show_plan
     from moet_boot.preflight.request import read_request
     from moet_boot.supervise.serve import ServeOptions

@@ -4,12 +4,13 @@ import json
 import os
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, UsageError
+from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, MoetBootError, UsageError
 from moet_boot.places import made, state_dir
 from moet_boot.receipts.model import Receipt
 
@@ -53,15 +54,26 @@ class ReceiptStore:
         return self.root / receipt_id
 
     def write(self, receipt: Receipt) -> Path:
-        """Write a receipt by temporary file, fsync and rename: a reader sees all of it or nothing."""
+        """Write a receipt by temporary file, fsync and rename: a reader sees all of it or nothing.
+
+        Raises MoetBootError when it cannot be written; what was there before stays.
+        """
         path = self.folder(receipt.id) / FILE
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
         body = receipt.model_dump_json(by_alias=True, indent=1)
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise MoetBootError(
+                f"cannot write the receipt {path}: {error.strerror or error}",
+                fix="free some space there, or set MOET_BOOT_STATE_DIR to another folder",
+            ) from error
         return path
 
     def read(self, receipt_id: str) -> Receipt:

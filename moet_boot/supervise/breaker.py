@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from moet_boot.errors import MoetBootError
 from moet_boot.places import made
 
 
@@ -22,6 +23,7 @@ class Breaker:
 
     def __init__(self, folder: Path, key: str) -> None:
         self._path = folder / f"breaker-{key[:16]}.json"
+        self._unwritten: list[PastFailure] = []
 
     def failures(self) -> list[PastFailure]:
         """All remembered failures, the oldest first."""
@@ -33,13 +35,25 @@ class Breaker:
 
     def remember(self, failure: PastFailure, *, window_s: float) -> list[PastFailure]:
         """Add one failure, forget those older than the window, and return what is left."""
-        kept = [f for f in self.failures() if failure.at - f.at <= window_s] + [failure]
+        past = [*self.failures(), *self._unwritten]
+        kept = [f for f in past if failure.at - f.at <= window_s] + [failure]
+        try:
+            self._write(kept)
+            self._unwritten = []
+        except (OSError, MoetBootError):
+            # a full disk must not give a server more restarts than its budget
+            self._unwritten.append(failure)
+        return kept
+
+    def _write(self, failures: list[PastFailure]) -> None:
         made(self._path.parent)
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-        rows = [{"at": f.at, "kind": f.kind, "sentence": f.sentence} for f in kept]
-        temporary.write_text(json.dumps(rows), encoding="utf-8")
-        temporary.replace(self._path)
-        return kept
+        rows = [{"at": f.at, "kind": f.kind, "sentence": f.sentence} for f in failures]
+        try:
+            temporary.write_text(json.dumps(rows), encoding="utf-8")
+            temporary.replace(self._path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def forget(self) -> None:
         """Close the breaker: the server was ready and stopped on purpose."""

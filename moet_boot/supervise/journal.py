@@ -1,8 +1,11 @@
 """Keeps the receipt of a boot up to date on disk while the boot goes on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
+from moet_boot.errors import MoetBootError
+from moet_boot.exits import Exit
 from moet_boot.guard.messages import GuardEvent
 from moet_boot.phases import Phase
 from moet_boot.receipts.curve import thin
@@ -16,7 +19,8 @@ CURVE_POINTS = 1200
 class Journal:
     """Writes one receipt: after every change that a later reader would miss.
 
-    A moet-boot that is killed leaves the receipt as of the last change, its outcome still `running`.
+    A moet-boot that is killed leaves the receipt as of the last change, its outcome still `running`. No boot begins
+    without a receipt; a disk that fills up later is no reason to end a server: `complain` hears of it, once.
     """
 
     def __init__(self, receipt: Receipt, store: ReceiptStore, memory: Memory) -> None:
@@ -25,6 +29,10 @@ class Journal:
         self._memory = memory
         self._before_host: int | None = None
         self._before_gpu: int | None = None
+        self._kept = False
+        self.complain: Callable[[str], None] = lambda _text: None
+        self.trouble = ""
+        """Why the receipt on disk is not up to date, if it is not."""
 
     @property
     def attempt(self) -> Attempt:
@@ -32,7 +40,10 @@ class Journal:
         return self.receipt.attempts[-1]
 
     def begin_attempt(self) -> None:
-        """Open a new attempt; memory is measured now, before anything starts."""
+        """Open a new attempt; memory is measured now, before anything starts.
+
+        Raises MoetBootError when the receipt cannot even be begun.
+        """
         self._before_host = self._memory.available_bytes()
         self._before_gpu = self._memory.gpu_used_bytes()
         self.receipt.attempts.append(
@@ -42,7 +53,7 @@ class Journal:
                 phases=[PhaseRecord(phase=Phase.STARTING, started_s=0.0)],
             )
         )
-        self._write()
+        self._write(needed=not self._kept)
 
     def enter_phase(self, phase: Phase, at_s: float) -> None:
         """Close the phase that was and open the next one."""
@@ -109,14 +120,35 @@ class Journal:
         self.receipt.ended_at = now_iso()
         self._write()
 
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """An error that leaves the block closes the receipt on its way."""
+        try:
+            yield
+        except MoetBootError as error:
+            self.finish("failed", error.what, error.code)
+            raise
+        except Exception as bug:
+            self.finish("failed", f"bug in moet-boot: {type(bug).__name__}: {bug}", Exit.BUG)
+            raise
+
     def _note_available(self, record: PhaseRecord, available: int) -> None:
         lowest = record.lowest_available_bytes
         record.lowest_available_bytes = available if lowest is None else min(lowest, available)
         if self._before_host is not None:
             record.peak_host_bytes = max(self._before_host - record.lowest_available_bytes, 0)
 
-    def _write(self) -> None:
-        self._store.write(self.receipt)
+    def _write(self, *, needed: bool = False) -> None:
+        try:
+            self._store.write(self.receipt)
+        except MoetBootError as error:
+            if needed:
+                raise
+            news, self.trouble = not self.trouble, error.what
+            if news:
+                self.complain(f"{error.what}; what happens from now on may be missing in it")
+        else:
+            self._kept, self.trouble = True, ""
 
 
 def now_iso() -> str:

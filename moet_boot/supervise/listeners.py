@@ -3,7 +3,9 @@
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from moet_boot.errors import MoetBootError
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
 from moet_boot.supervise.attempt import Listener
@@ -124,7 +126,9 @@ class StatusFile(Listener):
         status.available_bytes = now.available_bytes
         status.lowest_available_bytes = now.lowest_available_bytes
         status.updated_at = self._clock()
-        write_status(status)
+        # a full disk must not end a server that is well; the next tick tries again
+        with suppress(OSError, MoetBootError):
+            write_status(status)
 
 
 class Systemd(Listener):

@@ -23,8 +23,8 @@ from moet_boot.supervise.opening import open_receipt
 from moet_boot.supervise.prober import HttpProber
 from moet_boot.supervise.real_clock import RealClock
 from moet_boot.supervise.reporting import Reporting
-from moet_boot.supervise.session import SIGNAL_EXITS, Ending, Session
-from moet_boot.supervise.signals import Interrupted, SignalQueue
+from moet_boot.supervise.session import Ending, Session
+from moet_boot.supervise.signals import SIGNAL_EXITS, Interrupted, SignalQueue
 from moet_boot.supervise.status import Status
 from moet_boot.supervise.timing import Timing
 
@@ -121,13 +121,28 @@ class Serving:
         if refused is not None:
             journal.finish(refused.outcome, refused.reason, refused.exit_code)
             return refused
-        reporting = Reporting(prepared, asked, receipt_id, self.options.endpoints_port)
+        with journal.told():
+            return self._reported(prepared, asked, journal, prober=prober, folder=folder, memory=memory)
+
+    def _reported(
+        self,
+        prepared: Prepared,
+        asked: LaunchPlan,
+        journal: Journal,
+        *,
+        prober: HttpProber,
+        folder: Path,
+        memory: MachineMemory,
+    ) -> Ending:
+        reporting = Reporting(prepared, asked, journal.receipt.id, self.options.endpoints_port)
         try:
+            listener = reporting.together_with(self.view.listener)
+            journal.complain = listener.note
             shared = Supervision(
                 prepared=prepared,
                 folder=folder,
                 journal=journal,
-                listener=reporting.together_with(self.view.listener),
+                listener=listener,
                 signals=self.signals,
                 prober=prober,
                 memory=memory,

@@ -14,9 +14,7 @@ from moet_boot.supervise.effects import Clock, Memory
 from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.restart import Again, GiveUp, decide
 from moet_boot.supervise.settle import wait_for_memory
-from moet_boot.supervise.signals import SignalQueue
-
-SIGNAL_EXITS = {2: Exit.INTERRUPTED, 15: Exit.TERMINATED, 1: Exit.TERMINATED}
+from moet_boot.supervise.signals import SIGNAL_EXITS, SignalQueue
 
 
 @dataclass(frozen=True)

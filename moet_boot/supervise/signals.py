@@ -5,8 +5,28 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
+
+from moet_boot.exits import Exit
 
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+SIGNAL_EXITS: dict[int, Exit] = {
+    signal.SIGTERM: Exit.TERMINATED,
+    signal.SIGINT: Exit.INTERRUPTED,
+    signal.SIGHUP: Exit.TERMINATED,
+}
+
+
+def leave_on_signals() -> None:
+    """Until a SignalQueue takes over, a signal ends the process with its exit code: nothing runs yet."""
+    for number in HANDLED:
+        signal.signal(number, _leave)
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(int(SIGNAL_EXITS[number]))
 
 
 class Interrupted(BaseException):

@@ -69,8 +69,11 @@ def write_status(status: Status, folder: Path | None = None) -> None:
     path = status_path(status.port, folder)
     made(path.parent)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(status.model_dump_json(by_alias=True), encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(status.model_dump_json(by_alias=True), encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def remove_status(port: int, folder: Path | None = None) -> None:

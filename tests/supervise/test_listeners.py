@@ -1,6 +1,8 @@
+import errno
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
@@ -24,6 +26,10 @@ class Recorded(SystemdNotifier):
     def send(self, *lines: str) -> bool:
         self.sent += lines
         return True
+
+
+def no_space(*_args: object, **_options: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.fixture
@@ -87,6 +93,17 @@ def test_the_status_file_says_what_the_situation_is_and_goes_away(situation: Sit
     assert again.status.ready
     file.close()
     assert read_status(8123) is None
+
+
+def test_a_status_that_cannot_be_written_is_tried_again(situation: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = StatusFile(a_status(), situation)
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", no_space)
+        file.begin(77)
+        file.tick(5)
+    assert read_status(8123) is None
+    file.tick(5)
+    assert read_status(8123) is not None
 
 
 def test_systemd_hears_of_phases_and_gets_ready_after_the_token() -> None:

@@ -1,3 +1,4 @@
+import errno
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -173,6 +174,20 @@ def test_a_signal_between_two_attempts_ends_it(world: World, at_s: float) -> Non
 
     assert ending.exit_code is Exit.TERMINATED
     assert world.clock.now() < 100 + at_s + 2
+
+
+def test_a_full_disk_gives_no_more_restarts_than_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(*_args: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    breaker = Breaker(tmp_path, "b" * 64)
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", no_space)
+        assert [len(breaker.remember(PastFailure(at, "hang", "z"), window_s=60)) for at in (1.0, 2.0, 3.0)] == [1, 2, 3]
+    assert list(tmp_path.iterdir()) == []
+    assert len(breaker.remember(PastFailure(4.0, "hang", "z"), window_s=60)) == 4
+    assert [f.at for f in breaker.failures()] == [1.0, 2.0, 3.0, 4.0]
+    assert len(breaker.remember(PastFailure(5.0, "hang", "z"), window_s=60)) == 5
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '[{"at": "x"}]', "null"])
