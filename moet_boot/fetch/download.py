@@ -44,6 +44,8 @@ class Download:
             self._fill(growing)
         except BaseException:
             growing.out.abandon()
+            if kept_bytes(part, file) == 0:
+                part.unlink(missing_ok=True)
             raise
         growing.out.close()
         return kept > 0
