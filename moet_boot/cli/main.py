@@ -9,7 +9,7 @@ from typer.exceptions import Abort, TyperException
 
 from moet_boot import __version__
 from moet_boot.cli.lazy import lazy_group
-from moet_boot.cli.output import Output
+from moet_boot.cli.output import Output, ready_streams
 from moet_boot.errors import MoetBootError
 from moet_boot.exits import MEANING, Exit
 
@@ -70,6 +70,7 @@ def root(
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run one command and end the process with its exit code."""
+    ready_streams()
     sys.exit(run(sys.argv[1:] if argv is None else argv))
 
 

@@ -1,22 +1,63 @@
 """The only place that writes to the terminal: data on stdout, talk on stderr, JSON when asked."""
 
+import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TextIO
 
 from rich.console import Console, RenderableType
 
+from moet_boot.errors import MoetBootError
+
 PIPE_WIDTH = 100
 
 
-def _console(stream: TextIO) -> Console:
+def ready_streams() -> None:
+    """Make this process's stdout and stderr take whatever is said.
+
+    A stream that the caller closed (`>&-`) leads nowhere, and a character that the encoding lacks becomes `?`.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (open to the end)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+@contextmanager
+def _delivering() -> Iterator[None]:
+    """Raises MoetBootError for a result that cannot be written; a reader that went away stays BrokenPipeError."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        what = f"the result could not be written: {failure.strerror}"
+        raise MoetBootError(what, fix="make room, or send stdout elsewhere") from None
+
+
+class _Talk(Console):
+    """Talk that cannot be written is lost: a full disk or a closed terminal is no reason to stop a server."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        with suppress(OSError):
+            super().print(*objects, **options)
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
+def _console(stream: TextIO, kind: type[Console] = Console) -> Console:
     """A console for one stream; NO_COLOR wins over FORCE_COLOR, both over what the stream is."""
     no_color = bool(os.environ.get("NO_COLOR"))
     is_terminal = stream.isatty()
     force = True if os.environ.get("FORCE_COLOR") and not no_color else None
-    return Console(
+    return kind(
         file=stream,
         force_terminal=force or is_terminal,
         no_color=no_color or None,
@@ -40,7 +81,7 @@ class Output:
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
         self.console = _console(self._stdout)
-        self.talk = _console(self._stderr)
+        self.talk = _console(self._stderr, _Talk)
 
     @property
     def live(self) -> bool:
@@ -51,19 +92,21 @@ class Output:
         """Print the one JSON document of a command, `schema` first; nothing in human mode."""
         if self.json_mode:
             body = {"schema": f"moet-boot/{kind}/v1", **payload}
-            self._write(json.dumps(body, ensure_ascii=False, indent=2))
+            self._write(json.dumps(body, indent=2))
 
     def event(self, kind: str, payload: Mapping[str, Any]) -> None:
         """Print one line of NDJSON on stderr (stdout stays one document); nothing in human mode."""
         if self.json_mode:
-            line = json.dumps({"schema": f"moet-boot/{kind}/v1", **payload}, ensure_ascii=False)
-            print(line, file=self._stderr, flush=True)
+            line = json.dumps({"schema": f"moet-boot/{kind}/v1", **payload})
+            with suppress(OSError):
+                print(line, file=self._stderr, flush=True)
 
     def data(self, *renderables: RenderableType) -> None:
         """Print the result for people on stdout; nothing in JSON mode."""
         if not self.json_mode:
-            for renderable in renderables:
-                self.console.print(renderable)
+            with _delivering():
+                for renderable in renderables:
+                    self.console.print(renderable)
 
     def raw(self, text: str) -> None:
         """Print text on stdout as it is, whatever the mode (schemas, manifests)."""
@@ -82,7 +125,9 @@ class Output:
         self.say(f"error: {what}", style="bold red")
         if fix:
             self.say(f"  fix: {fix}")
-        self.document("error", {"error": what, "fix": fix, "exit_code": code})
+        with suppress(MoetBootError):
+            self.document("error", {"error": what, "fix": fix, "exit_code": code})
 
     def _write(self, text: str) -> None:
-        print(text, file=self._stdout, flush=True)
+        with _delivering():
+            print(text, file=self._stdout, flush=True)

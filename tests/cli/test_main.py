@@ -123,3 +123,20 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         check=False,
     )
     assert "Traceback" not in piped.stderr
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "said"),
+    [
+        ("--version >&-", 0, ""),
+        ("profiles schema >&- 2>&-", 0, ""),
+        ("profiles schema 2>&-", 0, ""),
+        ("profiles schema >/dev/full", 1, "error: the result could not be written: No space left on device"),
+    ],
+)
+def test_streams_that_are_closed_or_full(shell: str, code: int, said: str) -> None:
+    command = ["bash", "-c", f"{sys.executable} -m moet_boot {shell}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.splitlines()[:1] == ([said] if said else [])
+    assert "Traceback" not in done.stderr

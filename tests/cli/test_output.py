@@ -1,9 +1,12 @@
+import errno
 import io
 import json
+import sys
 
 import pytest
 
-from moet_boot.cli.output import Output
+from moet_boot.cli.output import Output, ready_streams
+from moet_boot.errors import MoetBootError
 
 
 class Terminal(io.StringIO):
@@ -85,3 +88,65 @@ def test_markup_in_data_is_printed_as_it_is(text: str) -> None:
     to, out, _ = output()
     to.data(text)
     assert out.getvalue() == text + "\n"
+
+
+class Refusing(io.StringIO):
+    """A stream that takes nothing."""
+
+    def __init__(self, failure: OSError) -> None:
+        super().__init__()
+        self._failure = failure
+
+    def write(self, _text: str) -> int:
+        raise self._failure
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("json_mode", [False, True], ids=["people", "json"])
+def test_a_result_that_cannot_be_written_is_a_known_failure(json_mode: bool) -> None:
+    to = Output(json_mode=json_mode, stdout=Refusing(FULL), stderr=io.StringIO())
+    with pytest.raises(MoetBootError, match="No space left on device"):
+        to.document("thing", {"a": 1}) if json_mode else to.data("result")
+
+
+def test_a_reader_that_went_away_is_told_apart_from_a_full_disk() -> None:
+    to = Output(stdout=Refusing(BrokenPipeError()), stderr=io.StringIO())
+    with pytest.raises(BrokenPipeError):
+        to.raw("result")
+
+
+def test_an_error_is_said_although_its_document_cannot_be_written() -> None:
+    err = io.StringIO()
+    Output(json_mode=True, stdout=Refusing(FULL), stderr=err).error("no room", "", 1)
+    assert err.getvalue() == "error: no room\n"
+
+
+@pytest.mark.parametrize("failure", [FULL, BrokenPipeError(), OSError(errno.EIO, "gone")], ids=["full", "pipe", "tty"])
+def test_talk_that_nobody_can_hear_stops_nothing(failure: OSError) -> None:
+    out = io.StringIO()
+    to = Output(json_mode=True, stdout=out, stderr=Refusing(failure))
+    to.say("talk")
+    to.event("step", {"b": 2})
+    to.document("thing", {"a": 1})
+    assert json.loads(out.getvalue())["a"] == 1
+
+
+def test_a_closed_stream_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    ready_streams()
+    Output().data("result")
+    sys.stdout.close()
+
+
+def test_what_an_encoding_lacks_is_a_question_mark_and_in_json_an_escape(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    ready_streams()
+    Output().raw("caf\u00e9")
+    Output(json_mode=True).document("thing", {"a": "caf\u00e9"})
+    stream.seek(0)
+    first, rest = stream.read().split("\n", 1)
+    assert first == "caf?"
+    assert json.loads(rest)["a"] == "caf\u00e9"
