@@ -37,7 +37,7 @@ def base_archive() -> bytes:
     wheels = Path(pydantic_core.__file__).parent.glob("*.so")
     modules = [*sorted((stdlib / "lib-dynload").glob("*.so")), *wheels]
     image = _Tree()
-    for path in [*programs, python, *_libraries([*programs, python, *modules])]:
+    for path in [*programs, python, *libraries([*programs, python, *modules])]:
         image.add(path)
     image.add_folder(stdlib)
     image.link(Path("/usr/local/bin/python3"), python)
@@ -47,7 +47,7 @@ def base_archive() -> bytes:
     return image.close()
 
 
-def _libraries(binaries: Iterable[Path]) -> list[Path]:
+def libraries(binaries: Iterable[Path]) -> list[Path]:
     """All shared libraries of these binaries, the loader too."""
     done = subprocess.run(["ldd", *map(str, binaries)], capture_output=True, text=True, check=False)
     return sorted({Path(found) for found in _LIBRARY.findall(done.stdout)})

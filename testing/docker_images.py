@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ ENGINE = "moet-test-engine:1"
 OTHER_ARCH = "moet-test-other-arch:1"
 ENTRYPOINT = ["/usr/local/bin/python3", "-S", "-E", "/tests/scripted_engine/engine.py", "serve"]
 _TESTS = Path(__file__).parents[1] / "tests"
+_PROGRAM = _TESTS / "scripted_engine" / "engine.py"
+_LOGS = _TESTS / "data" / "engine_logs"
 
 
 def make_images(client: Any) -> None:
@@ -23,18 +26,18 @@ def make_images(client: Any) -> None:
         client,
         ENGINE,
         f"FROM {BASE}\nCOPY tests /tests\nENTRYPOINT {json.dumps(ENTRYPOINT)}\nCMD []\n",
-        files=[_TESTS / "scripted_engine" / "engine.py", *sorted((_TESTS / "data" / "engine_logs").iterdir())],
+        files={str(path.relative_to(_TESTS.parent)): path for path in (_PROGRAM, *sorted(_LOGS.iterdir()))},
     )
     client.images.load(_archive_for(_other(client.version()["Arch"]), OTHER_ARCH))
 
 
-def build(client: Any, tag: str, dockerfile: str, files: list[Path] | None = None) -> None:
-    """An image of a Dockerfile; `files` lie in the context as they do in the repository."""
+def build(client: Any, tag: str, dockerfile: str, files: Mapping[str, Path] | None = None) -> None:
+    """An image of a Dockerfile; `files` by their names in the context."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as context:
         _put(context, "Dockerfile", dockerfile.encode())
-        for file in files or []:
-            context.add(file, str(file.relative_to(_TESTS.parent)))
+        for name, path in (files or {}).items():
+            context.add(path.resolve(), name)
     buffer.seek(0)
     client.images.build(fileobj=buffer, custom_context=True, tag=tag, rm=True, network_mode="none")
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from scripts import build_image
 from testing.docker_daemon import DockerDaemon
-from testing.docker_images import make_images
+from testing.docker_images import ENGINE, make_images
+from tests.docker.guard_image import GUARDED, TARGETS
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +51,15 @@ def client(daemon: DockerDaemon) -> Iterator[Any]:
     found = daemon.client()
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session")
+def guarded(started: DockerDaemon, arch: str) -> str:
+    """The name of the guard image over the scripted engine, built as a person would build it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", started.address)
+        assert build_image.main([TARGETS[arch], "--base", ENGINE, "--tag", GUARDED]) == 0
+    return GUARDED
 
 
 @pytest.fixture(scope="session")

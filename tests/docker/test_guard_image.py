@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,68 +12,30 @@ import pytest
 from scripts import build_image
 from testing.docker_daemon import DockerDaemon
 from testing.docker_images import BASE, ENGINE, ENTRYPOINT, OTHER_ARCH, build
-from tests.scripted_engine import start as scripted
+from tests.docker.guard_image import TARGETS, ended, run_guard_image, wait_ready
 from tests.serve.scripted import wait_until
 
 pytestmark = pytest.mark.docker
 
-IMAGE = "moet-boot-test:1"
 MODEL = Path(__file__).parents[1] / "data" / "golden" / "iv_ckpt"
 MIB = 1 << 20
 Run = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def image(started: DockerDaemon, arch: str) -> Iterator[Any]:
-    """The guard image of the target that is of this machine's architecture."""
-    target = {"amd64": "sm120", "arm64": "gb10"}[arch]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DOCKER_HOST", started.address)
-        assert build_image.main([target, "--base", ENGINE, "--tag", IMAGE]) == 0
-    client = started.client()
-    yield client.images.get(IMAGE)
-    client.close()
+@pytest.fixture
+def image(client: Any, guarded: str) -> Any:
+    """The guard image over the scripted engine."""
+    return client.images.get(guarded)
 
 
 @pytest.fixture
-def run(daemon: DockerDaemon, client: Any, image: Any) -> Run:
-    """Start a container of it, as `docker run --detach` does; `env` adds to MOET_BOOT_*."""
+def run(daemon: DockerDaemon, client: Any, guarded: str) -> Run:
+    """Start a container of it."""
 
-    def start(*arguments: str, env: dict[str, str] | None = None, model: bool = True, **options: Any) -> Any:
-        port = scripted.free_port()
-        settings = {
-            "MOET_BOOT_PROFILE": "demo",
-            "MOET_BOOT_SET": f"path.checkpoint=/model,port={port}",
-            "SCRIPTED_ENGINE": json.dumps(options.pop("knobs", {})),
-        }
-        container = client.containers.run(
-            IMAGE,
-            list(arguments),
-            detach=True,
-            network_mode="host",
-            environment=settings | (env or {}),
-            volumes={str(MODEL): {"bind": "/model", "mode": "ro"}} if model else {},
-            **options,
-        )
-        container.port = port
-        return container
+    def start(*arguments: str, model: bool = True, **options: Any) -> Any:
+        return run_guard_image(client, guarded, *arguments, mounts={MODEL: "/model"} if model else {}, **options)
 
     return start
-
-
-def wait_ready(container: Any) -> None:
-    def ready() -> bool:
-        container.reload()
-        assert container.status == "running", container.logs().decode()
-        return bool(container.exec_run(["moet-boot", "entrypoint", "--health"]).exit_code == 0)
-
-    wait_until(ready, timeout_s=30)
-
-
-def ended(container: Any) -> tuple[int, str]:
-    """Wait for its end: exit code and log."""
-    code = container.wait(timeout=40)["StatusCode"]
-    return code, container.logs().decode()
 
 
 def test_it_keeps_what_the_base_starts_and_adds_little(client: Any, image: Any) -> None:
@@ -86,9 +48,9 @@ def test_it_keeps_what_the_base_starts_and_adds_little(client: Any, image: Any) 
     assert 10 * MIB < image.attrs["Size"] - base.attrs["Size"] < 60 * MIB
 
 
-def test_the_servers_own_python_is_untouched(client: Any, image: Any) -> None:
+def test_the_servers_own_python_is_untouched(client: Any, guarded: str) -> None:
     look = "import importlib.util as u; print(u.find_spec('moet_boot'), u.find_spec('pydantic'))"
-    said = client.containers.run(IMAGE, ["-c", look], entrypoint=["python3"], network_mode="none", remove=True)
+    said = client.containers.run(guarded, ["-c", look], entrypoint=["python3"], network_mode="none", remove=True)
     assert said == b"None None\n"
 
 
@@ -212,8 +174,7 @@ def test_a_base_that_will_not_do_is_refused_before_the_build(
     if base == "moet-test-old:1":
         old = "printf '#!/bin/sh\\necho 3 9 x86_64 glibc 2.31\\n' >/usr/bin/python3; chmod 755 /usr/bin/python3"
         build(client, base, f"FROM {BASE}\nENV PATH=/usr/bin:/bin\nRUN {old}\n")
-    target = {"amd64": "sm120", "arm64": "gb10"}[arch]
-    assert build_image.main([target, "--base", base, "--tag", "moet-boot-never:1", *extra]) == 1
+    assert build_image.main([TARGETS[arch], "--base", base, "--tag", "moet-boot-never:1", *extra]) == 1
     assert words in capsys.readouterr().err
     assert not client.images.list(name="moet-boot-never")
 
