@@ -147,7 +147,8 @@ class Systemd(Listener):
         self._notifier.send("READY=1", f"STATUS=serving, ready after {at_s:.0f} s")
 
     def note(self, text: str) -> None:
-        self._notifier.send(f"STATUS={text}")
+        # a line break would end the status and begin another message
+        self._notifier.send(f"STATUS={' '.join(text.split())}")
 
     def tick(self, available_bytes: int | None) -> None:
         del available_bytes

@@ -117,6 +117,8 @@ def test_systemd_hears_of_phases_and_gets_ready_after_the_token() -> None:
     assert "READY=1" in notifier.sent
     listener.note("restarting")
     assert notifier.sent[-1] == "STATUS=restarting"
+    listener.note("it said:\nREADY=1\n")
+    assert notifier.sent[-1] == "STATUS=it said: READY=1"
 
 
 @pytest.mark.parametrize(("watchdog_s", "signs"), [(4.0, 5), (None, 0)], ids=["on", "off"])
