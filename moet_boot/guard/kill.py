@@ -5,6 +5,7 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from moet_boot.guard.linux import let_run
 from moet_boot.guard.processes import Births
 from moet_boot.guard.tree import Member, Tree
 
@@ -42,6 +43,7 @@ class Killer:
         self.tree = tree
         self.group = group
         self._births: Births | None = None
+        self._hurried: set[int] = set()
         self._first = True
 
     def strike(self) -> Strike:
@@ -102,7 +104,12 @@ class Killer:
     def _kill_known(self) -> int:
         if self.group is not None:
             self.group.kill()
-        return sum(member.send(signal.SIGKILL) for member in self._others())
+        struck = [member for member in self._others() if member.send(signal.SIGKILL)]
+        for member in struck:
+            if member.process.pid not in self._hurried:
+                self._hurried.add(member.process.pid)
+                let_run(member.process.pid)
+        return len(struck)
 
 
 def may_signal(pid: int) -> bool:

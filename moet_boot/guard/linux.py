@@ -1,5 +1,6 @@
 """The few Linux calls that Python has no function for. Every one says whether it worked."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -8,6 +9,9 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _MCL_CURRENT_AND_FUTURE = 3
+
+_FIRST, _DYING = 2, 1
+"""Real-time priorities of the guard and of those whom it has killed: it must be able to go on killing."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -42,13 +46,23 @@ def set_process_name(name: str) -> int:
 def run_first() -> bool:
     """Be scheduled before every ordinary process, or at least be nice to none of them. Whether it worked."""
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(_FIRST))
     except OSError:
         try:
             os.setpriority(os.PRIO_PROCESS, 0, -20)
         except OSError:
             return False
     return True
+
+
+def let_run(pid: int) -> None:
+    """Let a dying process run before ordinary ones, so that its memory comes back soon; Android's lmkd does the same.
+
+    Without the right to, or when it is gone, nothing happens.
+    """
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208  (a Path for each is slow)
+            os.sched_setscheduler(int(thread), os.SCHED_RR, os.sched_param(_DYING))
 
 
 def set_oom_score_adj(*wanted: int) -> int | None:

@@ -50,6 +50,13 @@ def test_being_scheduled_first() -> None:
     assert (worked == "True") == (policy == str(os.SCHED_FIFO) or nice == "-20")
 
 
+def test_a_dying_process_may_run_first_and_a_dead_one_is_no_error() -> None:
+    outcome_ = outcome("linux.let_run(os.getpid()); print(os.sched_getscheduler(0)); linux.let_run(2**22 + 1)")
+    assert outcome_ in {str(os.SCHED_RR), str(os.SCHED_OTHER)}
+    if os.geteuid() == 0:
+        assert outcome_ == str(os.SCHED_RR)
+
+
 def test_orphans_are_adopted() -> None:
     code = """
 linux.adopt_orphans()
