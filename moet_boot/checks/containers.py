@@ -3,6 +3,7 @@
 from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.scope import DOCKER
 from moet_boot.launch.plan import ContainerOptions
+from moet_boot.machine.snapshot import Docker
 
 MACHINE_ARCH = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "amd64", "amd64": "amd64"}
 RESTARTS_ALONE = frozenset({"always", "unless-stopped", "on-failure"})
@@ -28,6 +29,10 @@ def engine(case: Case) -> Answer:
             fix="install and start Docker, and let this user use it (group docker); pip install 'moet-boot[docker]'",
         )
     name = f"{docker.engine or 'docker'} {docker.server_version or ''}".strip()
+    return _caveat(docker, name) or passed(name)
+
+
+def _caveat(docker: Docker, name: str) -> Answer | None:
     if docker.direct_kill is False:
         return warn(
             f"{name}; this user may not signal the processes of its containers",
@@ -42,7 +47,15 @@ def engine(case: Case) -> Answer:
             why="rootless engines need their own GPU set-up (no-cgroups), and host IPC and limits differ",
             fix="use the system's Docker, or check the GPU inside: docker run --rm --gpus all IMAGE nvidia-smi",
         )
-    return passed(name)
+    if docker.engine == "podman":
+        return warn(
+            f"{name}, by its Docker-compatible socket",
+            "Docker",
+            why="moet-boot has started and stopped servers on Docker only",
+            fix="watch the first boot and the first stop, or use Docker",
+            source="moet-boot's own tests",
+        )
+    return None
 
 
 @check("DOCKER.IMAGE", "the image is there and for this machine", needs=("docker",), scope=DOCKER)
@@ -80,6 +93,13 @@ def gpu(case: Case) -> Answer:
     if docker is None or not docker.present:
         return skip("no container engine to ask (DOCKER.ENGINE)")
     devices = [device for device in docker.cdi_devices if device.startswith("nvidia.com/gpu")]
+    if docker.engine == "podman" and not devices:
+        return refuse(
+            "podman, and no nvidia.com/gpu CDI device",
+            "CDI devices",
+            why="podman hands out GPUs by their CDI names; its older releases pass over any other request in silence",
+            fix="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+        )
     if "nvidia" in docker.runtimes or devices:
         return passed("runtime nvidia" if "nvidia" in docker.runtimes else f"CDI: {', '.join(devices)}")
     return refuse(

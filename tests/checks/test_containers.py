@@ -10,8 +10,8 @@ IDS = ["DOCKER.ENGINE", "DOCKER.IMAGE", "DOCKER.GPU", "DOCKER.NAME"]
 NAME = "moet-boot-spark"
 
 
-def container(state: str, *, ours: bool, name: str = NAME) -> dict[str, Any]:
-    return {"docker.containers": [{"name": name, "state": state, "ours": ours}]}
+def container(state: str, *, ours: bool, name: str = NAME, orphan: bool = False) -> dict[str, Any]:
+    return {"docker.containers": [{"name": name, "state": state, "ours": ours, "orphan": orphan}]}
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,11 @@ def container(state: str, *, ours: bool, name: str = NAME) -> dict[str, Any]:
             id="no-engine",
         ),
         pytest.param("DOCKER.ENGINE", {"docker.rootless": True}, "warn", ["rootless"], id="rootless"),
-        pytest.param("DOCKER.ENGINE", {"docker.engine": "podman"}, "pass", ["podman"], id="podman"),
+        pytest.param("DOCKER.ENGINE", {"docker.engine": "podman"}, "warn", ["podman"], id="podman"),
+        pytest.param("DOCKER.ENGINE", {"docker.direct_kill": True}, "pass", ["docker"], id="may-kill"),
+        pytest.param(
+            "DOCKER.ENGINE", {"docker.direct_kill": False}, "warn", ["may not signal", "sudo"], id="may-not-kill"
+        ),
         pytest.param("DOCKER.IMAGE", {}, "pass", ["arm64"], id="image"),
         pytest.param("DOCKER.IMAGE", {"docker.image": GONE}, "refuse", ["docker pull"], id="no-image"),
         pytest.param("DOCKER.IMAGE", {"docker.image.present": False}, "refuse", ["vllm-moet-gb10:v024"], id="absent"),
@@ -50,9 +54,23 @@ def container(state: str, *, ours: bool, name: str = NAME) -> dict[str, Any]:
             id="neither",
         ),
         pytest.param("DOCKER.GPU", {"docker": {"present": False}}, "skipped", [], id="no-engine-no-gpu"),
+        pytest.param("DOCKER.GPU", {"docker.engine": "podman"}, "pass", [], id="podman-with-cdi"),
+        pytest.param(
+            "DOCKER.GPU",
+            {"docker.engine": "podman", "docker.cdi_devices": []},
+            "refuse",
+            ["nvidia-ctk cdi generate"],
+            id="podman-without-cdi",
+        ),
         pytest.param("DOCKER.NAME", {}, "pass", ["is free"], id="name-free"),
         pytest.param("DOCKER.NAME", container("running", ours=True), "refuse", ["moet-boot stop"], id="runs"),
         pytest.param("DOCKER.NAME", container("exited", ours=True), "pass", ["has ended"], id="ended"),
+        pytest.param(
+            "DOCKER.NAME", container("running", ours=True, orphan=True), "warn", ["serve ends it"], id="orphan"
+        ),
+        pytest.param(
+            "DOCKER.NAME", container("exited", ours=True, orphan=True), "pass", ["has ended"], id="ended-orphan"
+        ),
         pytest.param("DOCKER.NAME", container("exited", ours=False), "refuse", ["docker rm"], id="somebody-elses"),
         pytest.param("DOCKER.NAME", container("running", ours=False, name="x"), "pass", [], id="another-name"),
         pytest.param("DOCKER.NAME", {"docker.run.restart": "unless-stopped"}, "warn", ["restart"], id="restarts-alone"),

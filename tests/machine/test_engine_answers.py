@@ -85,6 +85,23 @@ def test_a_container_in_the_list(labels: dict[str, str] | None, ours: bool) -> N
     )
 
 
+@pytest.mark.parametrize(("gone", "orphan"), [(True, True), (False, False)])
+def test_a_container_whose_moet_boot_has_ended(gone: bool, orphan: bool) -> None:
+    asked: list[str] = []
+    row = {"Names": ["/moet-boot-spark"], "Labels": {"io.moet-boot.supervisor": "1:2:3"}}
+
+    def is_gone(mark: str) -> bool:
+        asked.append(mark)
+        return gone
+
+    assert describe_container(row, is_gone).orphan is orphan
+    assert asked == ["1:2:3"]
+
+
+def test_nobody_elses_container_is_an_orphan() -> None:
+    assert not describe_container({"Names": ["/x"], "Labels": {"a": "b"}}, lambda _mark: True).orphan
+
+
 def test_a_container_without_a_name() -> None:
     assert describe_container({"Id": "0123456789abcdef", "Names": None}).name == "0123456789ab"
 
