@@ -143,10 +143,13 @@ def show_plan(request: Request, output: Output, *, fail_on_warn: bool) -> int:
 def command_line(prepared: Prepared) -> str:
     """The plan as one line for a shell, secrets redacted."""
     plan = prepared.plan
-    shown = replace(plan, argv=tuple(redact_argv(plan.argv)), env=redact_env(plan.env))
     if plan.runtime == "docker":
         from moet_boot.launch.container_request import container_request
         from moet_boot.launch.docker_line import docker_run_line
 
-        return docker_run_line(container_request(shown, prepared.snapshot.docker or Docker(present=False)))
-    return " ".join([*(f"{n}={shlex.quote(v)}" for n, v in shown.env.items()), shlex.join(shown.argv)])
+        # the labels are those of the real plan: its digest is over the secrets too
+        request = container_request(plan, prepared.snapshot.docker or Docker(present=False))
+        command, env = tuple(redact_argv(request.command)), redact_env(request.env)
+        return docker_run_line(replace(request, command=command, env=env))
+    env_words = (f"{name}={shlex.quote(value)}" for name, value in redact_env(plan.env).items())
+    return " ".join([*env_words, shlex.join(redact_argv(plan.argv))])
