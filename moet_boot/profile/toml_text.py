@@ -8,7 +8,7 @@ from moet_boot.profile.model import Profile
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _FILLED = frozenset({"layer", "overrides", "replaced_why"})
-"""What the resolver puts into settings; a file must not say it."""
+"""What the resolver puts into settings; a file must not say it. A table of that name is somebody's variable."""
 
 
 def to_toml(profile: Profile) -> str:
@@ -21,7 +21,7 @@ def to_toml(profile: Profile) -> str:
 
 
 def _table(path: str, content: Mapping[str, object]) -> list[str]:
-    kept = {name: value for name, value in content.items() if name not in _FILLED and value is not None}
+    kept = {name: value for name, value in content.items() if value is not None and not _filled(name, value)}
     plain = {name: value for name, value in kept.items() if not isinstance(value, Mapping)}
     lines = [f"{_key(name)} = {_value(value)}" for name, value in plain.items()]
     if path and lines:
@@ -30,6 +30,10 @@ def _table(path: str, content: Mapping[str, object]) -> list[str]:
         if isinstance(value, Mapping):
             lines += _table(f"{path}.{_key(name)}" if path else _key(name), value)
     return lines
+
+
+def _filled(name: str, value: object) -> bool:
+    return name in _FILLED and not isinstance(value, Mapping)
 
 
 def _key(name: str) -> str:

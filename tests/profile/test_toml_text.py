@@ -2,7 +2,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moet_boot.profile.load import load_profile
@@ -52,6 +52,7 @@ def test_it_is_the_same_every_time() -> None:
 awkward = st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=20)
 
 
+@example(name="layer", value="0")
 @given(
     name=awkward,
     value=awkward | st.integers(-(2**62), 2**62) | st.booleans() | st.floats(allow_nan=False, allow_infinity=False),
