@@ -76,6 +76,18 @@ def num_layers(facts: Facts) -> Outcome | None:
     return Outcome("warn", measured, required, "it changes the size and identity of every pack", fix)
 
 
+def kernel_sizes(facts: Facts) -> Outcome | None:
+    """The model's two contraction sizes must be among those whose kernels are loaded (f.7)."""
+    text = facts.env.get(f"{PREFIX}_KS")
+    if facts.w2 is None or not facts.w2.enabled or text is None:
+        return None
+    measured, required = f"{PREFIX}_KS {text}", f"{DS4_FLASH.hidden} and {DS4_FLASH.inter} among them"
+    if {str(DS4_FLASH.hidden), str(DS4_FLASH.inter)} <= {size.strip() for size in text.split(",")}:
+        return Outcome("pass", measured, required)
+    why = "the server looks for the kernels of this model in that list and ends the boot without them"
+    return Outcome("refuse", measured, required, why, f"drop {PREFIX}_KS: its default has both")
+
+
 def parallel(facts: Facts) -> Outcome | None:
     """Expert parallelism, EPLB and ubatching do not go with 2-bit experts (f.7)."""
     if facts.w2 is None or not facts.w2.enabled:

@@ -20,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     Rule("RULE.BASE_RAM", "the pinned arena has a pack", CODE, stores.base_ram),
     Rule("RULE.MODEL_PATH", "the model's path is the cache's", CODE, stores.model_path),
     Rule("RULE.NUM_LAYERS", "every layer is a 2-bit layer", CODE, server.num_layers),
+    Rule("RULE.KERNEL_SIZES", "the kernels of this model are loaded", CODE, server.kernel_sizes),
     Rule("RULE.FIRE_FLOOR", "the FP4 pool holds what fires", CODE, pools.fire),
     Rule("RULE.POOL_FLOOR", "the base pool holds a step", CODE, pools.base_floor),
     Rule("RULE.POOL_MINIMUM", "the base pool holds two layers", CODE, pools.base_minimum),

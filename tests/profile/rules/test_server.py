@@ -166,3 +166,21 @@ def test_exl3_is_nothing_to_a_v1_server() -> None:
     profile = with_env(shipped("rtx6000-b"), VLLM_MOE_W2_EXL3_BASE="1")
     assert status(of(profile), "RULE.EXL3") is None
     assert status(of(profile), "RULE.KNOBS") == "refuse"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("4096,2048", "pass"),
+        ("7168, 4096 ,2048", "pass"),
+        ("4096", "refuse"),
+        ("1024", "refuse"),
+        ("40960,2048", "refuse"),
+    ],
+)
+def test_the_kernels_of_this_model_are_loaded(text: str, expected: str) -> None:
+    assert status(judged("rtx6000-a", f"VLLM_MOE_W2_KS={text}"), "RULE.KERNEL_SIZES") == expected
+
+
+def test_without_a_list_the_default_has_them() -> None:
+    assert "RULE.KERNEL_SIZES" not in judged("rtx6000-a")

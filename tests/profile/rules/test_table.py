@@ -22,6 +22,7 @@ BREAKING = [
     ("rtx6000-b", "max-model-len=1048577", "RULE.CONTEXT", "1,048,576"),
     ("rtx6000-b", "gpu-memory-utilization=0.96", "RULE.UTILIZATION", "0.06 GiB of graphs"),
     ("rtx6000-b", "VLLM_MOE_W2_NUM_LAYERS=40", "RULE.NUM_LAYERS", "3.19 GiB each"),
+    ("rtx6000-b", "VLLM_MOE_W2_KS=7168", "RULE.KERNEL_SIZES", "kernels of this model"),
     ("rtx6000-b", "max-num-seqs=0", "RULE.RANGES", "boot fails later"),
     ("spark", "max-model-len=32768", "RULE.ARGUMENTS", "not arrive"),
     ("demo", "gpu-memory-utilization=1.5", "RULE.RANGES", "boot fails later"),
