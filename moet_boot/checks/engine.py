@@ -1,10 +1,14 @@
-"""The server program: ENGINE.PRESENT, ENGINE.FLAGS."""
+"""The server program: ENGINE.PRESENT, ENGINE.VERSION, ENGINE.FLAGS."""
 
-from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, unseen, warn
-from moet_boot.checks.scope import PROCESS
+import re
+
+from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
+from moet_boot.checks.scope import DOCKER, PROCESS
 from moet_boot.engine.flags import argument_faults
 from moet_boot.profile.vllm_flags import catalogue_version
 
+FIRST_UNIFIED = (0, 24)
+"""The first release line that empties its cache while it loads into unified memory (unified-memory.md 3.3)."""
 PROGRAM_WORDS = 3
 """`serve` is looked for in the first words: `vllm serve`, or an interpreter before it."""
 
@@ -34,6 +38,37 @@ def present(case: Case) -> Answer:
         fix="install that version, or watch the first boot",
         source=case.profile.engine.source,
     )
+
+
+@check("ENGINE.VERSION", "the vLLM in the image", needs=("docker",), scope=DOCKER)
+def image_version(case: Case) -> Answer:
+    """The release line of the image's vLLM; older ones die while a GPU that shares the host's memory is filled."""
+    image = case.snapshot.docker.image if case.snapshot.docker else None
+    found = _line(image.vllm if image else None)
+    want = _line(case.profile.engine.vllm_version)
+    if image is None or found is None or want is None:
+        return skip("the version in the image, or the one of the profile, is not known")
+    measured, required = f"{image.ref} has vLLM {image.vllm}", f"vLLM {want[0]}.{want[1]} (profile {case.profile.name})"
+    if found == want:
+        return passed(measured, required)
+    old = case.forecast.unified and found < FIRST_UNIFIED
+    answer = refuse if old else warn
+    return answer(
+        measured,
+        required,
+        why="0.23 does not give memory back while it loads on a GPU that shares the host's: it died within 14 s, and"
+        " its memory stayed pinned until a reboot"
+        if old
+        else "flags, phases and memory were measured with the profile's version",
+        fix=f"use the profile's image: docker pull {case.plan.container.image}" if case.plan.container else "",
+        source="field notes on unified memory, section 3" if old else case.profile.engine.source,
+    )
+
+
+def _line(version: str | None) -> tuple[int, int] | None:
+    """The release line of a version, `(0, 24)`; None for text without one."""
+    match = re.match(r"v?(\d+)\.(\d+)", version or "")
+    return (int(match[1]), int(match[2])) if match else None
 
 
 @check("ENGINE.FLAGS", "the engine accepts the arguments")
@@ -66,4 +101,4 @@ def _arguments(case: Case) -> tuple[str, ...]:
     return argv[argv.index("serve") + 1 :] if "serve" in argv[:PROGRAM_WORDS] else ()
 
 
-CHECKS: tuple[Check, ...] = (present, flags)
+CHECKS: tuple[Check, ...] = (present, image_version, flags)

@@ -87,13 +87,14 @@ def _no_driver(nvml: Nvml) -> Answer:
 
 
 def _broken(case: Case, nvml: Nvml) -> str:
-    wanted = chosen_gpus(case.plan, case.snapshot).indices
-    failed = [f"GPU {gpu.index}: {gpu.error}" for gpu in nvml.gpus if gpu.error and gpu.index in wanted]
+    choice = chosen_gpus(case.plan, case.snapshot)
+    failed = [f"GPU {gpu.index}: {gpu.error}" for gpu in nvml.gpus if gpu.error and gpu.index in choice.indices]
     lost = nvml.lost_gpus
     if isinstance(lost, int):
         failed += [f"{lost} GPUs lost"] if lost else []
     else:
-        failed += [f"GPU {index} lost" for index in lost or []]
+        # a container that gets all cards does not start while one of them is lost
+        failed += [f"GPU {index} lost" for index in lost or [] if index in choice.indices or not choice.narrowed]
     log = case.snapshot.kernel_log
     if log and log.rm_init_adapter_failed:
         failed.append("the kernel log says RmInitAdapter failed")
@@ -103,11 +104,14 @@ def _broken(case: Case, nvml: Nvml) -> str:
 def _logged(case: Case, measured: str) -> Answer:
     seen = [str(xid) for xid in case.snapshot.kernel_log.xid] if case.snapshot.kernel_log else []
     fatal = [xid for xid in seen if xid.isdigit() and int(xid) in FATAL_XIDS]
-    if not fatal:
+    lost = case.snapshot.nvml.lost_gpus if case.snapshot.nvml else None
+    worries = [f"Xid {', '.join(fatal)} in the kernel log since the boot"] if fatal else []
+    worries += [f"GPU {index}, which is not used here, is lost" for index in (lost if isinstance(lost, list) else [])]
+    if not worries:
         return passed(measured)
     return warn(
-        f"{measured}; Xid {', '.join(fatal)} in the kernel log since the boot",
-        "no Xid that asks for a reset",
+        "; ".join([measured, *worries]),
+        "no lost GPU, no Xid that asks for a reset",
         why="the driver reported a fault after which the GPU may not be trusted",
         fix="reboot before a long run; look the number up in NVIDIA's Xid table",
     )

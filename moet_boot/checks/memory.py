@@ -26,6 +26,9 @@ STAGING_FIX = (
 )
 STAGING_SOURCE = "vLLM-Moet pull request 16 (code); the 51 GiB are published for one host"
 
+LARGE_PROCESS_BYTES = from_gib(4)
+"""From here a process is named when memory is short."""
+
 LARGE_BYTES = from_gib(10)
 """Whoever holds this much is to be named as a cause, whatever else is missing."""
 
@@ -97,7 +100,7 @@ def _short(case: Case, measured: str, need: int, seen: int) -> Answer:
     named = ", ".join(f"{term.name} {format_bytes(term.bytes)}" for term in pool[:4])
     tolerance = from_gib(case.profile.guard.hard_floor_gib) // 2
     return refuse(
-        f"{measured}: {format_bytes(need - seen)} short",
+        f"{measured}: {format_bytes(need - seen)} short{_large_processes(case)}",
         f"{format_bytes(need)} = {named}, ... and what must stay free, or the published minimum",
         why=_why_short(case),
         fix=f"free {format_bytes(need - seen)} (other findings name who holds it), then wait until MemAvailable"
@@ -105,6 +108,14 @@ def _short(case: Case, measured: str, need: int, seen: int) -> Answer:
         source=f"{case.profile.memory.source}; {NOTES}, section 7",
         acceptable=need - seen <= tolerance,
     )
+
+
+def _large_processes(case: Case) -> str:
+    """Whose memory could be got back: the largest processes by resident memory, driver pages apart."""
+    sizes = [(p.rss_bytes or 0, p) for p in case.snapshot.processes or []]
+    large = sorted((pair for pair in sizes if pair[0] >= LARGE_PROCESS_BYTES), key=lambda pair: -pair[0])[:3]
+    names = [f"{p.name} (pid {p.pid or 'unknown'}, {format_bytes(size)})" for size, p in large]
+    return f"; resident: {', '.join(names)}" if names else ""
 
 
 def _why_short(case: Case) -> str:

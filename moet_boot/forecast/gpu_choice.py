@@ -14,12 +14,14 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 class GpuChoice:
     """The cards that the server will see, by NVML index, and who decided.
 
-    `unclear` is set when devices are named in a way that an index cannot be read from (UUIDs).
+    `unclear` is set when devices are named in a way that an index cannot be read from (UUIDs), `narrowed` when
+    somebody named the cards.
     """
 
     indices: tuple[int, ...]
     decided_by: str
     unclear: bool = False
+    narrowed: bool = False
 
 
 def with_chosen_device(profile: Profile, plan: LaunchPlan, snapshot: Snapshot, *, recorded: bool) -> LaunchPlan:
@@ -85,7 +87,7 @@ def _narrowed(devices: list[str], found: tuple[int, ...], decided_by: str) -> Gp
         if int(device) < 0:
             break  # CUDA stops reading at the first number that is no device
         indices.append(int(device))
-    return GpuChoice(tuple(indices), decided_by)
+    return GpuChoice(tuple(indices), decided_by, narrowed=True)
 
 
 def _devices(gpus: str) -> list[str] | None:

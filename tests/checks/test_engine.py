@@ -26,6 +26,30 @@ def test_present(changes: dict[str, Any], status: str, words: list[str]) -> None
     assert all(word in said(finding) for word in words), said(finding)
 
 
+@pytest.mark.parametrize(
+    ("profile", "version", "status"),
+    [
+        ("spark", "0.24.0", "pass"),
+        ("spark", "v0.24.2+moet", "pass"),
+        ("spark", "0.23.1", "refuse"),
+        ("spark", "0.25.0", "warn"),
+        ("spark", "1.0", "warn"),
+        ("spark", "main", "skipped"),
+        ("spark", None, "skipped"),
+        ("rtx6000-b", "0.23.0", "warn"),
+        ("rtx6000-b", "0.24.0", "pass"),
+    ],
+)
+def test_the_version_in_the_image(profile: str, version: str | None, status: str) -> None:
+    finding = judge_by("ENGINE.VERSION", case_of(profile, {"docker.image.vllm": version}))
+    assert finding.status == status, finding
+    assert ("reboot" in said(finding)) is (status == "refuse")
+
+
+def test_an_image_that_is_not_there_has_no_version() -> None:
+    assert judge_by("ENGINE.VERSION", case_of("spark", {"docker.image": None})).status is Status.SKIPPED
+
+
 def test_an_engine_in_a_container_is_the_images() -> None:
     assert judge_by("ENGINE.PRESENT", case_of("spark")).status is Status.SKIPPED
     assert judge_by("ENGINE.PRESENT", case_of("demo", {"engine": None}, sight=Sight.REHEARSED)).status == "skipped"

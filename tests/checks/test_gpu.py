@@ -47,6 +47,21 @@ def test_present(changes: dict[str, Any], status: str, words: list[str]) -> None
     assert all(word in said(finding) for word in words), said(finding)
 
 
+@pytest.mark.parametrize(
+    ("gpus", "lost", "status"),
+    [
+        ("device=0", [1], "warn"),
+        ("device=1", [1], "refuse"),
+        ("device=0", [0, 1], "refuse"),
+        ("device=0", [], "pass"),
+        ("all", [1], "refuse"),
+    ],
+)
+def test_a_lost_gpu_counts_where_it_is_used(gpus: str, lost: list[int], status: str) -> None:
+    case = case_of("rtx6000-b", {"nvml.gpus.1": SECOND, "nvml.lost_gpus": lost}, sets=(f"gpus={gpus}",))
+    assert judge_by("GPU.PRESENT", case).status == status
+
+
 def test_a_lost_gpu_that_is_not_used_matters_less() -> None:
     changes = {"nvml.gpus.1": {**SECOND, "error": "GPU_IS_LOST"}}
     assert judge_by("GPU.PRESENT", case_of("rtx6000-b", changes)).status is Status.PASS

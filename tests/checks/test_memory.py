@@ -36,6 +36,15 @@ def test_a_refusal_says_what_is_short_what_takes_it_and_what_to_wait_for() -> No
     assert "freezes" in finding.why
 
 
+def test_a_refusal_names_the_processes_that_hold_most() -> None:
+    sizes = {"a": 3 << 30, "b": 5 << 30, "c": 40 << 30, "d": 6 << 30, "e": 7 << 30}
+    processes = [{"name": name, "pid": 7, "rss_bytes": size} for name, size in sizes.items()]
+    finding = judge_by("MEM.AVAILABLE", case_of("spark", {**with_available(60), "processes": processes}))
+    assert finding.measured.endswith("resident: c (pid 7, 40.00 GiB), e (pid 7, 7.00 GiB), d (pid 7, 6.00 GiB)")
+    enough = judge_by("MEM.AVAILABLE", case_of("spark", {"processes": processes}))
+    assert "resident" not in enough.measured
+
+
 @pytest.mark.parametrize(("gib", "acceptable"), [(102, True), (100.5, True), (99, False), (10, False)])
 def test_only_a_small_shortfall_can_be_accepted(gib: float, acceptable: bool) -> None:
     assert judge_by("MEM.AVAILABLE", case_of("spark", with_available(gib))).acceptable is acceptable

@@ -25,6 +25,7 @@ BUDDY = "buddyinfo.free_blocks_by_order"
         pytest.param({BUDDY: FRAGMENTED, "uptime_s": 604_800}, "warn", id="a-week-but-compaction-works"),
         pytest.param({BUDDY: FRAGMENTED, **AGED, "vmstat": None}, "warn", id="no-witness-at-all"),
         pytest.param({BUDDY: FRAGMENTED, **AGED, "meminfo.MemFree": 9 * GIB_KB}, "warn", id="memory-is-just-in-use"),
+        pytest.param({BUDDY: FRAGMENTED, "meminfo.MemFree": 9 * GIB_KB}, "pass", id="in-use-on-a-fresh-machine"),
         pytest.param({BUDDY: [0] * 12 + [400, 0]}, "pass", id="200-equivalents-in-16-mib"),
         pytest.param({BUDDY: [0] * 12 + [398, 0], **AGED}, "refuse", id="199-equivalents"),
         pytest.param({BUDDY: [0] * 13 + [200], **AGED}, "pass", id="200-of-32-mib"),
