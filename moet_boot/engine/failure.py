@@ -5,11 +5,12 @@ The last line of a log is often only a summary, and exit code 0 does not mean a 
 """
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moet_boot.engine.error_lines import EVIDENCE_CHARS, first_error, last_message, suspicious
 from moet_boot.engine.failure_table import FailureClass, known_failures
 from moet_boot.phases import Phase
+from moet_boot.receipts.redact import redact_text
 
 USAGE_EXIT = 2
 """What argparse exits with."""
@@ -65,7 +66,11 @@ def restartable(kind: FailureClass, *, was_ready: bool) -> bool:
 
 
 def diagnose(ending: Ending) -> Failure:
-    """The most certain explanation: the guard's act, a known text, the OOM killer, a deadline, then the status."""
+    """The most certain explanation: the guard's act, a known text, the OOM killer, a deadline, then the status.
+
+    What it quotes of the log goes into receipts: keys and tokens are taken out of it first.
+    """
+    ending = replace(ending, log=redact_text(ending.log))
     known = _known(ending.log, general=False)
     if ending.stopped_by_guard:
         remedy = "free memory or ask for less; the receipt's curve shows the phase and the lowest point"

@@ -56,6 +56,14 @@ def test_a_real_failure(name: str, code: int, kind: FailureClass, cause: str, ev
     assert len(failure.evidence or "") <= 400
 
 
+def test_what_is_quoted_of_a_log_has_no_secret() -> None:
+    text = log("unknown_flag").replace("--no-such-flag 3", "--api-kye sk-live0123456789 --no-such-flag 3")
+    failure = diagnose(Ending(log=text, exit_code=2))
+    assert "--api-kye [redacted] --no-such-flag 3" in (failure.evidence or "")
+    assert "--api-kye [redacted]" in failure.sentence
+    assert "sk-live" not in repr(failure)
+
+
 FROM_SOURCE = [
     (("ValueError: Free memory on device cuda:0 (104.46/121.69 GiB) on startup is less than desired GPU memory "
      "utilization (0.87, 105.87 GiB). Decrease GPU memory utilization"), MEMORY, "cuda:0 (104.46/121.69 GiB)"),
