@@ -20,6 +20,8 @@ START_S = 10.0
 """How long a guard may take to say that it is up."""
 SILENCE_S = 2.0
 """A guard that has not said a word for so long counts as gone, though its process may exist (stopped, stuck)."""
+AWAY_S = 1.0
+"""Who has not listened for so long cannot tell silence from not having listened."""
 PROGRESS_S = 0.25
 END_S = 2.0
 
@@ -36,7 +38,7 @@ class GuardHandle:
         self._line = line
         self._config = config
         self._events: list[GuardEvent] = []
-        self._heard_s = time.monotonic()
+        self._heard_s = self._listened_s = time.monotonic()
         self._progress_s = 0.0
         self.protection = ""
         """What the guard could do for its own safety, in words."""
@@ -127,12 +129,17 @@ class GuardHandle:
     def _listen(self) -> None:
         if not self._line.open:
             return
+        now = time.monotonic()
+        away, self._listened_s = now - self._listened_s > AWAY_S, now
         for words in self._line.heard():
             if "beat" in words:
                 # when it was said, not when it was heard: words of a guard that is gone may still be in the line
                 self._heard_s = (self._config.origin_s or 0.0) + float(words["beat"])
             if "event" in words:
                 self._take(GuardEvent(**words["event"]))
+        if away:
+            # who was stopped himself (a shell's ^Z) has missed words: the guard gets its time anew
+            self._heard_s = now
 
     def _take(self, event: GuardEvent) -> None:
         if event.action == "started":

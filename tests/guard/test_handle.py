@@ -198,6 +198,22 @@ class TestTheGuardsOwnEnd:
             os.kill(handle.pid, signal.SIGCONT)
             assert until(lambda: handle.alive, 2)
 
+    def test_a_supervisor_that_was_away_does_not_take_its_own_absence_for_silence(
+        self, calm: GuardHandle, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        later = time.monotonic() + 600
+
+        def alive_at(t_s: float) -> bool:
+            with monkeypatch.context() as patch:
+                patch.setattr("moet_boot.guard.handle.time.monotonic", lambda: t_s)
+                return calm.alive
+
+        assert calm.alive
+        assert [alive_at(later + after) for after in (0, 0.9, 1.8)] == [True] * 3, "first it may speak"
+        assert not alive_at(later + 2.7), "then it has been silent"
+        calm._listened_s = time.monotonic() - 600
+        assert still_there(calm)
+
     def test_signals_meant_for_everybody_do_not_end_it(self, calm: GuardHandle) -> None:
         for number_of in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             os.kill(calm.pid, number_of)
