@@ -23,6 +23,9 @@ pip="$PYTHON -m pip"
 if [ -d "$wheels" ]; then
   from_index="--no-index --find-links $wheels"
   pip="$PYTHON $(echo "$wheels"/pip-*.whl)/pip"
+elif ! "$PYTHON" -m pip --version >/dev/null 2>&1; then
+  echo "moet-boot: the base image's $PYTHON has no pip; scripts/build_image brings one along" >&2
+  exit 1
 fi
 
 "$PYTHON" -m venv --without-pip "$home"
