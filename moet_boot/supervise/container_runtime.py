@@ -44,6 +44,6 @@ def container_attempt(shared: Supervision, number: int) -> AttemptEnd:
         shared.prepared.plan,
         docker,
         LogFile(shared.log_path(number)),
-        clock=ImpatientClock(lambda: shared.signals.waiting),
+        clock=ImpatientClock(lambda: shared.signals.arrived),
     )
     return run_attempt(shared, server, number, leashed=False)

@@ -22,6 +22,6 @@ def process_attempt(shared: Supervision, number: int) -> AttemptEnd:
         server = ServerProcess(
             Command(plan.argv, env, leash=tuple(leashed(())), host=plan.host, port=plan.port),
             LogFile(shared.log_path(number)),
-            clock=ImpatientClock(lambda: shared.signals.waiting),
+            clock=ImpatientClock(lambda: shared.signals.arrived),
         )
         return run_attempt(shared, server, number, leashed=True)

@@ -19,14 +19,15 @@ class RealClock:
 
 
 class ImpatientClock(RealClock):
-    """A clock for stopping a server: once `hurried` says so, it stands an hour later, and every grace is over."""
+    """A clock for stopping a server: it leaps by an hour with each signal, so one more ends a grace that has begun.
 
-    def __init__(self, hurried: Callable[[], bool]) -> None:
-        self._hurried = hurried
-        self._leap = 0.0
+    The signal that began it, and any that came with it, were there before: they do not shorten it.
+    """
+
+    def __init__(self, signals: Callable[[], int]) -> None:
+        """`signals`: how many have arrived so far."""
+        self._signals = signals
 
     def now(self) -> float:
         """Seconds."""
-        if not self._leap and self._hurried():
-            self._leap = LEAP_S
-        return time.monotonic() + self._leap
+        return time.monotonic() + LEAP_S * self._signals()

@@ -43,6 +43,8 @@ class SignalQueue:
     def __init__(self) -> None:
         self._arrived: deque[int] = deque(maxlen=16)
         self._abrupt = False
+        self.arrived = 0
+        """How many came so far, those that were handled too."""
 
     def install(self) -> None:
         """Take over TERM, INT and HUP for the rest of the process's life."""
@@ -51,6 +53,7 @@ class SignalQueue:
 
     def put(self, number: int) -> None:
         """Enqueue a signal as if it had arrived."""
+        self.arrived += 1
         self._arrived.append(number)
 
     def take(self) -> int | None:
@@ -75,4 +78,4 @@ class SignalQueue:
         del frame
         if self._abrupt:
             raise Interrupted(number)
-        self._arrived.append(number)
+        self.put(number)

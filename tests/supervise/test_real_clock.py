@@ -1,6 +1,7 @@
 import time
 
 from moet_boot.supervise.real_clock import ImpatientClock, RealClock
+from moet_boot.supervise.signals import SignalQueue
 
 
 def test_the_real_clock_is_monotonic_time() -> None:
@@ -8,13 +9,15 @@ def test_the_real_clock_is_monotonic_time() -> None:
     assert before <= RealClock().now() <= time.monotonic()
 
 
-def test_patience_is_over_once_and_for_all() -> None:
-    hurried = [False]
-    clock = ImpatientClock(lambda: hurried[0])
-    deadline = clock.now() + 600
-    assert clock.now() < deadline
-    hurried[0] = True
-    assert clock.now() > deadline
-    hurried[0] = False
-    later = clock.now() + 10
-    assert deadline < clock.now() < later
+def test_each_signal_ends_a_grace_that_has_begun_and_none_that_begins_later() -> None:
+    signals = SignalQueue()
+    clock = ImpatientClock(lambda: signals.arrived)
+    for _ in range(2):
+        signals.put(15)
+        signals.put(1)
+        deadline = clock.now() + 600
+        assert clock.now() < deadline, "what came before"
+        signals.take()
+        assert clock.now() < deadline, "handled, not arrived"
+        signals.put(2)
+        assert clock.now() > deadline
