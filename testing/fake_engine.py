@@ -12,6 +12,15 @@ from typing import Any
 from moet_boot.launch.container_request import ContainerRequest
 from moet_boot.launch.docker_engine import ContainerEvent, ContainerState, EngineSilentError, ImageFacts
 
+SLEEPER = "import time; print('up', flush=True); time.sleep(60)"
+DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+POLITE = (
+    "import signal, sys, time\n"
+    "signal.signal(15, lambda *_: (print('bye', flush=True), sys.exit(3)))\n"
+    "print('up', flush=True)\n"
+    "time.sleep(60)"
+)
+
 
 class FakeTime:
     """Time that passes only while somebody sleeps."""
@@ -40,6 +49,7 @@ class FakeEngine:
         self.away = False
         self.images: dict[str, ImageFacts] = {"vllm-moet-test:1": ImageFacts("sha256:1", "amd64", ())}
         self.calls: list[str] = []
+        self.pulled: list[tuple[str, str]] = []
         self.request: ContainerRequest | None = None
         self.existing: ContainerState | None = None
         self.process: subprocess.Popen[bytes] | None = None
@@ -60,6 +70,10 @@ class FakeEngine:
     def image(self, reference: str) -> ImageFacts | None:
         self._note("image")
         return self.images.get(reference)
+
+    def pull(self, reference: str, arch: str) -> None:
+        self._note("pull")
+        self.pulled.append((reference, arch))
 
     def create(self, request: ContainerRequest) -> str:
         self._note("create")

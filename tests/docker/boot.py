@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from moet_boot.receipts.store import ReceiptStore
 from testing.docker_images import ENGINE
 from tests.scripted_engine import start as scripted
-from tests.serve.scripted import Serve, running, write_profile
+from tests.serve.scripted import Serve, last_receipt, running, write_profile
 
 NAME = "moet-boot-container"
 WHY = 'why = "a test"\nsource = "tests"\n'
@@ -43,3 +44,18 @@ def booting(
     profile = write_container_profile(folder, chosen, arch, image=image, knobs=knobs, **options)
     with running(Serve(folder, str(profile), chosen, arguments, {})) as run:
         yield run
+
+
+def state_of(client: Any) -> dict[str, Any]:
+    found: dict[str, Any] = client.containers.get(NAME).attrs["State"]
+    return found
+
+
+def pids_of(client: Any) -> list[int]:
+    """The pids of the container on this machine."""
+    return [int(row[1]) for row in client.containers.get(NAME).top()["Processes"]]
+
+
+def server_log() -> str:
+    """The log of the newest boot's first attempt."""
+    return (ReceiptStore().folder(last_receipt().id) / "server-1.log").read_text(errors="replace")

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moet_boot.launch.log_cursor import KEPT_FRAMES, OVERLAP_S, LogCursor
+from moet_boot.launch import log_cursor
+from moet_boot.launch.log_cursor import OVERLAP_S, LogCursor
 
 START = 1_795_966_603
 
@@ -55,11 +56,12 @@ def test_a_clock_that_was_set_back_hides_no_later_line() -> None:
     assert cursor.take(frame(START + 0.1, b"new\n")) == b"new\n"
 
 
-def test_a_flood_is_remembered_only_in_part() -> None:
+def test_a_flood_is_remembered_only_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_cursor, "KEPT_FRAMES", 1000)
     cursor = LogCursor()
-    for index in range(KEPT_FRAMES + 500):
+    for index in range(1500):
         cursor.take(frame(START, b"%d" % index))
-    assert len(cursor._recent) == KEPT_FRAMES
+    assert len(cursor._recent) == 1000
 
 
 LINES = st.lists(
