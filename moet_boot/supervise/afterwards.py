@@ -9,7 +9,7 @@ from moet_boot.guard.spool import read_spool
 from moet_boot.receipts.curve import thin
 from moet_boot.receipts.model import CurvePoint, Receipt
 from moet_boot.supervise.journal import CURVE_POINTS
-from moet_boot.supervise.status import process_start
+from moet_boot.supervise.status import is_same_process, process_start
 
 SPOOL = "samples-{attempt}.spool"
 """The guard's samples of one attempt, beside the receipt; attempts count from 1."""
@@ -39,8 +39,8 @@ def outcome_now(receipt: Receipt) -> str:
     """The outcome; a receipt that says `running` although its supervisor is gone was `killed`."""
     if receipt.outcome != "running":
         return receipt.outcome
-    start = process_start(receipt.supervisor_pid)
-    alive = start is not None and abs(start - (receipt.supervisor_start or start)) < 1.0
+    pid, start = receipt.supervisor_pid, receipt.supervisor_start
+    alive = process_start(pid) is not None if start is None else is_same_process(pid, start)
     return "running" if alive else "killed"
 
 

@@ -36,7 +36,7 @@ class Reporting:
                 runtime=plan.runtime,
                 container=plan.container.name if plan.container else None,
                 supervisor_pid=os.getpid(),
-                supervisor_start=process_start(os.getpid()) or now,
+                supervisor_start=process_start(os.getpid()) or 0.0,
                 phase=self._situation.phase.words,
                 started_at=now,
                 updated_at=now,

@@ -4,15 +4,21 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from moet_boot.guard.processes import read_process
 from moet_boot.places import made, runtime_dir
 from moet_boot.receipts.model import CurvePoint
 
+SAME_START_S = 0.005
+"""Half a clock tick: what the kernel says of one process is always the same."""
+
 
 class Status(BaseModel):
-    """What a supervisor says about its server. Times are seconds since the epoch, sizes bytes."""
+    """What a supervisor says about its server. Times are seconds since the epoch, sizes bytes.
+
+    `supervisor_start`: seconds since the machine's boot, as `process_start` tells.
+    """
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
@@ -52,11 +58,18 @@ class Found:
 
 
 def process_start(pid: int) -> float | None:
-    """When a process started (seconds since the epoch, as psutil tells), or None when there is none."""
-    try:
-        return psutil.Process(pid).create_time()
-    except psutil.Error:
-        return None
+    """When a process started, in seconds since the machine's boot; None when none runs, a zombie included.
+
+    Not since the epoch: that figure moves when the clock is set, and a server that runs would look dead.
+    """
+    found = read_process(pid)
+    return None if found is None or found.state == "Z" else found.start / os.sysconf("SC_CLK_TCK")
+
+
+def is_same_process(pid: int, start: float) -> bool:
+    """Whether the process that started then still runs: a pid alone may have been given to somebody else since."""
+    now = process_start(pid)
+    return now is not None and abs(now - start) < SAME_START_S
 
 
 def status_path(port: int, folder: Path | None = None) -> Path:
@@ -98,7 +111,4 @@ def _read(path: Path) -> Found | None:
         status = Status.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
-    start = process_start(status.supervisor_pid)
-    # a pid alone may have been given to somebody else since
-    alive = start is not None and abs(start - status.supervisor_start) < 1.0
-    return Found(status, path, alive)
+    return Found(status, path, is_same_process(status.supervisor_pid, status.supervisor_start))

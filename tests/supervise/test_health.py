@@ -1,13 +1,13 @@
+import os
 import time
 from collections.abc import Iterator
 
-import psutil
 import pytest
 from pytest_httpserver import HTTPServer
 
 from moet_boot.supervise.health import why_unhealthy
 from moet_boot.supervise.inside import read_inside
-from moet_boot.supervise.status import Status, write_status
+from moet_boot.supervise.status import Status, process_start, write_status
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +24,14 @@ def server(listening: HTTPServer) -> HTTPServer:
 
 def supervised(*, ready: bool, endpoints_port: int | None = None, alive: bool = True) -> None:
     """A status file as a supervisor in this container would write it."""
-    own = psutil.Process()
     write_status(
         Status(
             profile="demo",
             url="http://127.0.0.1:1",
             port=1,
             receipt="r",
-            supervisor_pid=own.pid,
-            supervisor_start=own.create_time() - (0 if alive else 100),
+            supervisor_pid=os.getpid(),
+            supervisor_start=(process_start(os.getpid()) or 0.0) - (0 if alive else 100),
             phase="loading weights",
             ready=ready,
             started_at=time.time(),

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from moet_boot.phases import Phase
@@ -12,7 +11,7 @@ from moet_boot.supervise.attempt import Listener
 from moet_boot.supervise.listeners import RECENT_POINTS, Several, SituationListener, StatusFile, Systemd
 from moet_boot.supervise.notify import SystemdNotifier
 from moet_boot.supervise.situation import Situation
-from moet_boot.supervise.status import Status, read_status
+from moet_boot.supervise.status import Status, process_start, read_status
 
 
 class Recorded(SystemdNotifier):
@@ -44,7 +43,7 @@ def a_status() -> Status:
         port=8123,
         receipt="r",
         supervisor_pid=os.getpid(),
-        supervisor_start=psutil.Process().create_time(),
+        supervisor_start=process_start(os.getpid()) or 0.0,
         phase="starting",
         started_at=time.time(),
         updated_at=0,

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from moet_boot.errors import BusyError
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.supervise.effects import Probe
 from moet_boot.supervise.occupied import hold_port, own_server, port_is_free
-from moet_boot.supervise.status import Status, write_status
+from moet_boot.supervise.status import Status, process_start, write_status
 from tests.supervise.fakes import PLAN
 
 
@@ -38,7 +37,7 @@ def say(plan: LaunchPlan, **changes: object) -> None:
         "receipt": "r",
         "plan_digest": plan.digest,
         "supervisor_pid": os.getpid(),
-        "supervisor_start": psutil.Process().create_time(),
+        "supervisor_start": process_start(os.getpid()),
         "phase": "serving",
         "ready": True,
         "started_at": time.time(),

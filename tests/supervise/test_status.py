@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -23,7 +25,7 @@ def status(port: int = 8123, **changes: object) -> Status:
         "port": port,
         "receipt": "r",
         "supervisor_pid": os.getpid(),
-        "supervisor_start": psutil.Process().create_time(),
+        "supervisor_start": process_start(os.getpid()),
         "phase": "starting",
         "started_at": time.time(),
         "updated_at": time.time(),
@@ -76,6 +78,28 @@ def test_no_folder_means_no_servers(tmp_path: Path) -> None:
 def test_nothing_half_written_is_left(tmp_path: Path) -> None:
     write_status(status(), tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["serve-8123.json"]
+
+
+def test_a_clock_that_is_set_makes_no_living_supervisor_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_status(status(), tmp_path)
+    # what the kernel and psutil call the time of the boot moves with the clock
+    monkeypatch.setattr(psutil, "boot_time", lambda: 5.0)
+    monkeypatch.setattr(time, "time", lambda: 10.0)
+    found = read_status(8123, tmp_path)
+    assert found is not None
+    assert found.alive
+
+
+def test_a_start_counts_from_the_boot_of_the_machine() -> None:
+    start = process_start(os.getpid())
+    assert start is not None
+    assert 0.0 < start <= time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def test_a_supervisor_that_nobody_collected_is_dead() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert process_start(child.pid) is None
 
 
 def test_the_start_of_a_process_that_is_not_there() -> None:

@@ -1,0 +1,52 @@
+"""Receipts whose moet-boot was killed: what a later reader makes of them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from moet_boot.guard.spool import SpoolWriter
+from moet_boot.phases import Phase
+from moet_boot.receipts.model import Attempt
+from moet_boot.supervise.afterwards import outcome_now, spool_path, truthful
+from moet_boot.supervise.status import process_start
+from moet_boot.units import from_gib
+from tests.guard.scenes import look
+from tests.supervise.fakes import receipt
+
+
+@pytest.mark.parametrize(
+    ("outcome", "later_s", "expected"),
+    [
+        ("running", 0.0, "running"),
+        ("running", 5.0, "killed"),
+        ("running", None, "running"),
+        ("stopped", 5.0, "stopped"),
+    ],
+    ids=["it runs", "its pid is somebody else's", "a receipt without a start", "it ended"],
+)
+def test_a_receipt_that_says_running_is_believed_only_while_its_supervisor_runs(
+    outcome: str, later_s: float | None, expected: str
+) -> None:
+    start = process_start(os.getpid())
+    assert start is not None
+    told = {"outcome": outcome, "supervisor_pid": os.getpid()}
+    found = receipt("r").model_copy(update={**told, "supervisor_start": None if later_s is None else start + later_s})
+    assert outcome_now(found) == expected
+
+
+def test_the_samples_of_a_killed_boot_become_its_curve(tmp_path: Path) -> None:
+    with_samples = SpoolWriter(spool_path(tmp_path, 1))
+    for step, size in enumerate([20, 12, 9.5]):
+        with_samples.append(look(step, size), Phase.KV_CACHE)
+    killed = receipt("r").model_copy(update={"attempts": [Attempt(started_at="then")]})
+    attempt = truthful(killed, tmp_path).attempts[0]
+    assert [p.available_bytes for p in attempt.curve] == [from_gib(20), from_gib(12), from_gib(9.5)]
+    assert attempt.lowest_available_bytes == from_gib(9.5)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"not a spool"])
+def test_a_spool_that_cannot_be_read_spoils_nothing(tmp_path: Path, content: bytes) -> None:
+    spool_path(tmp_path, 1).write_bytes(content)
+    killed = receipt("r").model_copy(update={"attempts": [Attempt(started_at="then", lowest_available_bytes=7)]})
+    assert truthful(killed, tmp_path).attempts[0].lowest_available_bytes == 7
