@@ -185,7 +185,8 @@ def _staged(case: Case, staged: Staging, seen: int) -> Answer:
 
 
 def _free_swap(case: Case) -> int:
-    return case.snapshot.meminfo.swap_free * KIB if case.snapshot.meminfo else 0
+    by_total = case.snapshot.meminfo.swap_free if case.snapshot.meminfo else 0
+    return max(by_total, sum(row.size_kb - row.used_kb for row in case.snapshot.swaps or [])) * KIB
 
 
 CHECKS: tuple[Check, ...] = (available, free, transient)

@@ -123,6 +123,12 @@ def cold(available_gib: float, **more: Any) -> dict[str, Any]:
         pytest.param(
             cold(54, **{"meminfo.SwapTotal": 64 * GIB_KB, "meminfo.SwapFree": 64 * GIB_KB}), "warn", id="with-swap"
         ),
+        pytest.param(
+            cold(54, swaps=[{"dev": "/s", "size_kb": 32 * GIB_KB, "used_kb": GIB_KB}]), "warn", id="with-swap-by-rows"
+        ),
+        pytest.param(
+            cold(54, swaps=[{"dev": "/s", "size_kb": 32 * GIB_KB, "used_kb": 31 * GIB_KB}]), "refuse", id="swap-in-use"
+        ),
         pytest.param({}, "pass", id="complete-caches"),
         pytest.param({"files.1.complete": False}, "pass", id="only-the-pack-is-missing"),
         pytest.param({"files.0.complete": False}, "refuse", id="only-the-cache-is-missing"),
