@@ -60,6 +60,8 @@ def vram_free(case: Case) -> Answer:
     """Free VRAM of the card that will be used, as the engine will ask for it at its start."""
     for card in cards(case):
         free = _free(card)
+        if free is None and card.memory.error:
+            return _no_figure(card)
         if free is None:
             return unseen(case, f"free VRAM of GPU {card.index}")
         need = case.forecast.gpu_required_bytes
@@ -70,6 +72,15 @@ def vram_free(case: Case) -> Answer:
         return skip("no GPU to look at")
     free = min(_free(card) or 0 for card in found)
     return passed(f"GPU {found[0].index}: {format_bytes(free)} free", format_bytes(case.forecast.gpu_required_bytes))
+
+
+def _no_figure(card: Gpu) -> Answer:
+    return warn(
+        f"NVML says {card.memory.error} for the memory of GPU {card.index}",
+        "its size and what is used of it",
+        why="a card with memory of its own has these figures: without them nobody knows whether there is room",
+        fix="look at it with nvidia-smi; a reboot loads the driver anew",
+    )
 
 
 def _occupied(case: Case, card: Gpu, free: int, need: int) -> Answer:

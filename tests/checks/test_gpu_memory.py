@@ -182,3 +182,11 @@ def test_a_tenant_whose_room_cannot_be_told_is_refused() -> None:
     assert judge_by("GPU.PROCESSES", case_of("spark", {**tenant, "meminfo.MemAvailable": GONE})).status == "refuse"
     unread = {**tenant, "nvml.gpus.0.memory": {"error": "UNKNOWN"}}
     assert judge_by("GPU.PROCESSES", case_of("rtx6000-b", unread)).status == "refuse"
+
+
+@pytest.mark.parametrize("sight", [Sight.REPLAYED, Sight.LIVE])
+def test_a_card_that_does_not_tell_its_memory_is_a_warning(sight: Sight) -> None:
+    case = case_of("rtx6000-b", {"nvml.gpus.0.memory": {"error": "UNKNOWN"}}, sight=sight)
+    finding = judge_by("GPU.VRAM_FREE", case)
+    assert finding.status is Status.WARN
+    assert "nvml says unknown" in said(finding)
