@@ -26,6 +26,7 @@ COMMANDS = {
     "guard": "moet_boot.cli.guard",
     "rehearse": "moet_boot.cli.rehearse",
     "receipts": "moet_boot.cli.receipts",
+    "report": "moet_boot.cli.report",
 }
 
 EPILOG = "Exit codes: " + " | ".join(f"{code.value} {words}" for code, words in MEANING.items())
