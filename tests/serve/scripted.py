@@ -75,8 +75,9 @@ class Serve:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The events so far."""
-        rows = [json.loads(line) for line in self.talk.splitlines() if line.startswith("{")]
+        """The events so far; a line that is not whole yet is none."""
+        whole = self.talk.rpartition("\n")[0]
+        rows = [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
         return [row for row in rows if row["schema"] == "moet-boot/serve-event/v1"]
 
     def wait_for(self, event: str, **facts: object) -> dict[str, Any]:

@@ -24,13 +24,14 @@ def show(
     """
     from moet_boot.cli.receipts.view import receipt_view
     from moet_boot.receipts.store import ReceiptStore
-    from moet_boot.supervise.afterwards import truthful
+    from moet_boot.supervise.afterwards import outcome_now, truthful
 
     output = Output(json_mode=as_json)
     store = ReceiptStore()
     found = truthful(store.read(receipt), store.folder(store.find(receipt)))
     document = found.model_dump(mode="json", by_alias=True)
     document.pop("schema")
+    document["outcome"] = outcome_now(found)
     output.document("receipt", document)
     output.data(*receipt_view(found, str(store.folder(found.id))))
     return 0
