@@ -14,8 +14,9 @@ from moet_boot.guard.sampler import FASTEST_S, next_look_s
 from moet_boot.phases import Phase
 from moet_boot.units import MIB, format_bytes
 
-MEMBERS_S = 0.25
-"""Between two looks for new processes of the server."""
+MEMBERS_S = 1.0
+"""Between two looks for new processes of the server. In a cgroup or on a leash nobody is lost in between; else only
+a process whose parents died within the second."""
 SLOWEST_STRIKE_S = 0.05
 STUCK_S = 5.0
 RECORD_BOOT_S = 0.05
@@ -86,7 +87,7 @@ class Watch:
     killing_since: float | None = None
     _state: State = field(default_factory=State)
     _recorded: Sample | None = None
-    _members_s: float = 0.0
+    _members_s: float = -MEMBERS_S
     _complained_s: float = 0.0
     _noted: dict[str, float] = field(default_factory=dict)
     _reliefs: int = 0
@@ -110,6 +111,7 @@ class Watch:
     def aim(self, target: Hands | None) -> None:
         """Guard another server from now on: what was seen of an earlier one does not count against it."""
         self.target, self.killing_since, self._state = target, None, State()
+        self._members_s = -MEMBERS_S
 
     def kill(self, at_s: float, reason: str, action: str = "kill") -> None:
         """End the server for a reason of the caller's, unless that has begun already."""

@@ -33,7 +33,7 @@ REAL = hierarchies()
 def group(request: pytest.FixtureRequest) -> Iterator[Path]:
     """A real, empty group."""
     _, parent = request.param
-    path = parent / f"moet-boot-test-{os.getpid()}-{number()}"
+    path = parent / f"guard-test-{os.getpid()}-{number()}"
     path.mkdir()
     yield path
     assert until(lambda: remove_cgroup(path)), "a process that is still dying keeps its group"
@@ -89,7 +89,7 @@ class TestRealGroups:
 
 
 def test_a_group_of_our_own_making() -> None:
-    path = create_cgroup(f"moet-boot-test-{os.getpid()}")
+    path = create_cgroup(f"guard-test-{os.getpid()}")
     assert (path is None) == (not REAL)
     if path is not None:
         Cgroup(path).close()

@@ -112,7 +112,7 @@ def test_on_a_leash_nobody_gets_away(tmp_path: Path) -> None:
 
 def test_in_a_cgroup_nobody_gets_away(tmp_path: Path) -> None:
     n = number()
-    group = create_cgroup(f"moet-boot-test-handle-{os.getpid()}")
+    group = create_cgroup(f"guard-test-handle-{os.getpid()}")
     if group is None:
         pytest.skip("needs the right to make a cgroup: run as root")
     with guarding(tmp_path, AT_ONCE) as handle, shell("sleep 0.05; " + TREES["double fork"], n) as server:

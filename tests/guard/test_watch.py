@@ -215,7 +215,7 @@ class TestStop:
 
 
 class TestMembers:
-    def test_are_looked_up_four_times_a_second(self) -> None:
+    def test_are_looked_up_once_a_second(self) -> None:
         it = scene(level(60, 100, every_s=0.05))
         steps(it, 100)
         assert it.server.calls.count("watch") == pytest.approx(5 / MEMBERS_S, abs=1)
