@@ -195,7 +195,7 @@ def test_a_killed_moet_boot_takes_the_server_down_within_a_second(tmp_path: Path
         [sys.executable, "-m", "moet_boot", "receipts", "show", "--json"], capture_output=True, text=True, check=True
     )
     receipt = json.loads(shown.stdout)
-    assert receipt["outcome"] == "running"
+    assert receipt["outcome"] == "killed"
     assert receipt["attempts"][0]["curve"], "the samples survive a kill -9"
     listed = subprocess.run(
         [sys.executable, "-m", "moet_boot", "receipts", "list", "--json"], capture_output=True, text=True, check=True
