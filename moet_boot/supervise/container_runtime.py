@@ -11,6 +11,7 @@ from moet_boot.launch.plan import LaunchPlan
 from moet_boot.launch.process import SystemClock
 from moet_boot.supervise.attempt import AttemptEnd
 from moet_boot.supervise.one_attempt import Supervision, run_attempt
+from moet_boot.supervise.patience import Patience
 from moet_boot.supervise.real_clock import ImpatientClock
 
 
@@ -40,10 +41,11 @@ def container_attempt(shared: Supervision, number: int) -> AttemptEnd:
     docker = shared.prepared.snapshot.docker
     if docker is None or not docker.present:
         raise MoetBootError("no Docker engine answered", fix="start it, or use --runtime process")
+    patience = Patience(shared.signals)
     server = ContainerServer(
         shared.prepared.plan,
         docker,
         LogFile(shared.log_path(number)),
-        clock=ImpatientClock(lambda: shared.signals.arrived),
+        clock=ImpatientClock(patience.lost),
     )
-    return run_attempt(shared, server, number, leashed=False)
+    return run_attempt(shared, server, number, leashed=False, patience=patience)

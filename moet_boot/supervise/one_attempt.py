@@ -10,6 +10,7 @@ from moet_boot.supervise.effects import Server
 from moet_boot.supervise.guarding import RunningGuard, start_real_guard
 from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.memory_now import MachineMemory
+from moet_boot.supervise.patience import Patience
 from moet_boot.supervise.prober import HttpProber
 from moet_boot.supervise.real_clock import RealClock
 from moet_boot.supervise.signals import SignalQueue
@@ -36,13 +37,18 @@ class Supervision:
         return self.folder / f"server-{number}.log"
 
 
-def run_attempt(shared: Supervision, server: Server, number: int, *, leashed: bool) -> AttemptEnd:
-    """Start the guard, then the server, and watch both to the end. `leashed`: the server's pid is its leash's."""
+def run_attempt(shared: Supervision, server: Server, number: int, *, leashed: bool, patience: Patience) -> AttemptEnd:
+    """Start the guard, then the server, and watch both to the end. `leashed`: the server's pid is its leash's.
+
+    `patience`: what the server's own clock asks; it learns of the guard here.
+    """
     profile = shared.prepared.profile
 
     def start_guard() -> RunningGuard:
         floors = floors_of(profile.guard)
-        return start_real_guard(floors, shared.folder, number, leashed=leashed, observe_only=shared.observe_only)
+        guard = start_real_guard(floors, shared.folder, number, leashed=leashed, observe_only=shared.observe_only)
+        patience.guard = guard
+        return guard
 
     return BootAttempt(
         plan=shared.prepared.plan,

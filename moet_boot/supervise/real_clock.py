@@ -19,15 +19,15 @@ class RealClock:
 
 
 class ImpatientClock(RealClock):
-    """A clock for stopping a server: it leaps by an hour with each signal, so one more ends a grace that has begun.
+    """A clock for stopping a server: each time that patience is lost it leaps by an hour, past the end of a grace.
 
-    The signal that began it, and any that came with it, were there before: they do not shorten it.
+    What came before a grace begins, such as the signal that began it, does not shorten it.
     """
 
-    def __init__(self, signals: Callable[[], int]) -> None:
-        """`signals`: how many have arrived so far."""
-        self._signals = signals
+    def __init__(self, lost: Callable[[], int]) -> None:
+        """`lost`: how often so far."""
+        self._lost = lost
 
     def now(self) -> float:
         """Seconds."""
-        return time.monotonic() + LEAP_S * self._signals()
+        return time.monotonic() + LEAP_S * self._lost()

@@ -184,6 +184,21 @@ def test_a_killed_guard_takes_the_server_down_within_a_second(tmp_path: Path) ->
     assert "guard ended" in document["reason"]
 
 
+@pytest.mark.slow
+def test_a_guard_that_is_killed_while_the_server_has_its_grace_ends_it(tmp_path: Path) -> None:
+    with serving(tmp_path, "--grace", "600", ignore_term=True) as run:
+        run.wait_for("ready")
+        pids = run.engine_pids()
+        below = psutil.Process(run.process.pid).children()
+        guards = [p for p in below if "moet_boot.guard.process" in " ".join(p.cmdline())]
+        run.process.send_signal(signal.SIGTERM)
+        run.wait_for("note")
+        guards[0].kill()
+        wait_until(lambda: gone(pids), 1.5)
+        code, _ = run.end()
+    assert code == 143
+
+
 def test_a_killed_moet_boot_takes_the_server_down_within_a_second(tmp_path: Path) -> None:
     with serving(tmp_path) as run:
         run.wait_for("ready")
