@@ -128,15 +128,22 @@ class Check:
             self.id,
             answer.status,
             self.title,
-            answer.measured,
-            answer.required,
-            answer.why,
-            answer.fix,
-            answer.source,
+            printable(answer.measured),
+            printable(answer.required),
+            printable(answer.why),
+            printable(answer.fix),
+            printable(answer.source),
             answer.code,
             answer.acceptable,
             answer.blind,
         )
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped: names in it come from processes and from other people's snapshots."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def check(

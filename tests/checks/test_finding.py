@@ -1,8 +1,21 @@
 import pytest
 
-from moet_boot.checks.finding import Answer, Case, Check, Scope, Sight, Status, check, passed, refuse, unseen, warn
+from moet_boot.checks.finding import (
+    Answer,
+    Case,
+    Check,
+    Scope,
+    Sight,
+    Status,
+    check,
+    passed,
+    printable,
+    refuse,
+    unseen,
+    warn,
+)
 from moet_boot.exits import Exit
-from tests.checks.cases import case_of
+from tests.checks.cases import case_of, judge_by
 
 NEVER = Scope(lambda case: False, "not for this one")
 
@@ -65,3 +78,21 @@ def test_a_warning_stops_nothing() -> None:
 
 def test_only_a_dry_run_is_rehearsed() -> None:
     assert [case_of("spark", sight=sight).rehearsed for sight in Sight] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("aarch64", "aarch64"),
+        ("Größe 5 GiB", "Größe 5 GiB"),
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("a\nREFUSE\r", "a\\nREFUSE\\r"),
+        ("a\u202eb", "a\\u202eb"),
+        ("", ""),
+    ],
+)
+def test_what_a_snapshot_says_cannot_steer_a_terminal(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    finding = judge_by("HOST.ARCH", case_of("spark", {"arch": text}))
+    assert finding.measured == f"architecture {shown}" or text == "aarch64"
+    assert f"{finding.measured}{finding.required}{finding.why}{finding.fix}{finding.source}".isprintable()
