@@ -12,7 +12,7 @@ from moet_boot.guard import cgroup as cgroup_module
 from moet_boot.guard.cgroup import Cgroup, create_cgroup, find_cgroup, group_pids, remove_cgroup
 from moet_boot.guard.kill import Killer
 from moet_boot.guard.tree import Tree
-from tests.guard.unruly import TREES, named, number, shell, until
+from tests.guard.unruly import TREES, after, named, number, shell, until
 
 
 def hierarchies() -> list[tuple[str, Path]]:
@@ -45,10 +45,11 @@ def enter(path: Path, pid: int) -> None:
 
 class TestRealGroups:
     @pytest.mark.parametrize("program", TREES.values(), ids=TREES.keys())
-    def test_everybody_in_it_dies_and_nobody_else(self, group: Path, program: str) -> None:
-        n, decoy = number(), number()
-        with shell("sleep {n} & wait", decoy), shell("sleep 0.05; " + program, n) as root:
+    def test_everybody_in_it_dies_and_nobody_else(self, group: Path, program: str, tmp_path: Path) -> None:
+        n, decoy, go = number(), number(), tmp_path / "go"
+        with shell("sleep {n} & wait", decoy), shell(after(go, program), n) as root:
             enter(group, root.pid)
+            go.touch()
             assert until(lambda: len(group_pids(group)) >= 1 and len(named(n)) >= 1 and len(named(decoy)) == 2)
             opened = Cgroup(group)
             killer = Killer(Tree(), opened)

@@ -26,7 +26,7 @@ from moet_boot.guard.spool import read_records, read_spool
 from moet_boot.phases import Phase
 from moet_boot.units import MIB
 from tests.guard.scenes import SPARK
-from tests.guard.unruly import TREES, named, number, python, shell, until
+from tests.guard.unruly import TREES, after, named, number, python, shell, until
 
 ENDLESS = 1 << 60
 """A floor that every machine is below: the guard acts at its first look."""
@@ -115,8 +115,9 @@ def test_in_a_cgroup_nobody_gets_away(tmp_path: Path) -> None:
     group = create_cgroup(f"guard-test-handle-{os.getpid()}")
     if group is None:
         pytest.skip("needs the right to make a cgroup: run as root")
-    with guarding(tmp_path, AT_ONCE) as handle, shell("sleep 0.05; " + TREES["double fork"], n) as server:
+    with guarding(tmp_path, AT_ONCE) as handle, shell(after(tmp_path / "go", TREES["double fork"]), n) as server:
         (group / "cgroup.procs").write_text(str(server.pid))
+        (tmp_path / "go").touch()
         assert until(lambda: len(named(n)) >= 3)
         handle.guard(Target((), cgroup=str(group)))
         assert heard(handle, "killed")

@@ -68,6 +68,11 @@ def shell(program: str, n: int, *, session: bool = True) -> Iterator["subprocess
             os.kill(pid, 9)
 
 
+def after(signal_file: Path, program: str) -> str:
+    """The program, begun when a file appears: the shell can be put into a group before it has children."""
+    return f"until [ -e '{signal_file}' ]; do :; done; {program}"
+
+
 @contextmanager
 def python(code: str, *arguments: object) -> Iterator["subprocess.Popen[bytes]"]:
     """A Python program with its output in a pipe."""
