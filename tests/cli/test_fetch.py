@@ -211,6 +211,7 @@ def test_without_the_library(
     assert "pip install 'moet-boot[hub]'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, Exit.INTERRUPTED), (signal.SIGKILL, -9)], ids=["ctrl-c", "kill-9"]
 )

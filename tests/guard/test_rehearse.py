@@ -155,6 +155,7 @@ def test_a_hog_waits_takes_and_lets_go() -> None:
     assert hog.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_real_one_on_this_machine(tmp_path: Path) -> None:
     result = rehearse(floors_of(load_profile("spark").guard), tmp_path, most=96 * GIB, unified=True, asked=LEAST)
     assert result.fall.killed, "the hog was killed, and did not end by itself"

@@ -54,6 +54,7 @@ def test_without_a_digest_the_bytes_are_the_same(out: Path) -> None:
     assert out.read_bytes() == GOLDEN_BYTES
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         Geometry,
@@ -109,6 +110,7 @@ def killed_build(out: Path, countdown: int, when: str) -> int:
     [(1, "before", 0), (2, "after", 0), (12, "before", 5), (19, "after", 8), (21, "after", 0)],
     ids=["mark", "first slot", "later slot", "table", "header"],
 )
+@pytest.mark.slow
 def test_a_build_killed_anywhere_leaves_nothing_and_goes_on(out: Path, countdown: int, when: str, resumed: int) -> None:
     assert killed_build(out, countdown, when) == -9
     assert not out.exists()

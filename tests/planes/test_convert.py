@@ -119,6 +119,7 @@ def test_which_packs_are_written(fp4: Fp4, to: str, names: set[str], tmp_path: P
     assert {path.name.split(".")[0] for path in (tmp_path / "out").iterdir()} == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fp4", [Fp4.NONE, Fp4.PLAIN, Fp4.SPLIT])
 def test_fp4_parts_survive_a_way_through_the_other_container(fp4: Fp4, tmp_path: Path) -> None:
     convert(OWN, "cache-v1", tmp_path / "cache", fp4=fp4, **IDENTITY["v1"])
@@ -377,6 +378,7 @@ def count_steps(to: str, folder: Path) -> int:
     raise AssertionError("a conversion that never ends")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["pack-v1", "cache-v1", "moet2pf"])
 def test_a_kill_at_any_moment_leaves_nothing_or_everything(to: str, tmp_path: Path) -> None:
     last = count_steps(to, tmp_path)
@@ -389,6 +391,7 @@ def test_a_kill_at_any_moment_leaves_nothing_or_everything(to: str, tmp_path: Pa
             assert diff_planes(OWN, out).same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["pack-v1", "cache-v1", "moet2pf"])
 def test_a_kill_while_replacing_keeps_the_old_or_brings_the_new(to: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -439,6 +442,7 @@ geometries = st.builds(
 CHAIN = st.permutations(["pack-v1", "pack-v2", "cache-v1", "cache-v2", "moet2pf"])
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(geometry=geometries, seed=st.integers(0, 1 << 30), chain=CHAIN)
 def test_planes_survive_any_way_through_all_containers(

@@ -35,6 +35,7 @@ def test_the_golden_cases_with_their_contents(case: dict[str, Any], server: Serv
     assert compared.compared_slots == compared.all_slots
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "name", "offset", "layers"),
     [

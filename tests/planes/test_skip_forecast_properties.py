@@ -100,6 +100,7 @@ def test_any_edit_gets_a_sound_forecast(
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     server=st.sampled_from(ServerVersion),

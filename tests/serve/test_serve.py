@@ -199,6 +199,7 @@ def test_a_guard_that_is_killed_while_the_server_has_its_grace_ends_it(tmp_path:
     assert code == 143
 
 
+@pytest.mark.slow
 def test_a_killed_moet_boot_takes_the_server_down_within_a_second(tmp_path: Path) -> None:
     with serving(tmp_path) as run:
         run.wait_for("ready")
