@@ -51,6 +51,8 @@ def fetch(  # noqa: PLR0917  (each is an option with a name)
     output = Output(json_mode=json_mode)
     found = resolve_profile(profile, variant, env=os.environ)
     hub, place = Hub(os.environ.get("HF_ENDPOINT") or None), expanded(str(folder)).absolute()
+    if output.live:
+        output.say("asking the hub what there is ...", style="dim")
     if dry_run:
         plan, fetched = plan_profile(hub, found, place, only or ()), None
     else:

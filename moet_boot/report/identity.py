@@ -33,11 +33,18 @@ def own_identity(env: Mapping[str, str]) -> Identity:
     names = {_user(), host, host.partition(".")[0], env.get("HOSTNAME", ""), env.get("USER", "")}
     said = {name for name in names if len(name) >= MIN_NAME and name.lower() not in COMMON_NAMES | set(shipped_names())}
     secrets = {value for name, value in env.items() if is_secret_name(name) and len(value) >= MIN_SECRET}
-    return Identity(str(Path.home()), frozenset(said), frozenset(secrets))
+    return Identity(_home(), frozenset(said), frozenset(secrets))
 
 
 def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
+        return ""
+
+
+def _home() -> str:
+    try:
+        return str(Path.home())
+    except RuntimeError:
         return ""

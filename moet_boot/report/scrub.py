@@ -24,7 +24,7 @@ _KEY_LOOK = re.compile(
     re.DOTALL,
 )
 _HEADER = re.compile(r"(?i)((?:authorization|cookie)\\?[\"']?\s*[:=]\s*\\?[\"']?)[^\n\"'\\]+")
-_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{4,}")
+_BEARER = re.compile(r"(?i)\b(bearer)\s+[\w.~+/=-]{4,}")
 _NAME = r"(?:api[-_]?key|token|secret|passw(?:or)?d|credential)[\w-]{0,64}"
 """The rest of the name is looked up backwards, and all is bounded: one endless line must not take minutes."""
 _BEFORE = re.compile(r"[\w.-]*\Z")
@@ -118,7 +118,7 @@ def _hidden_value(match: re.Match[str]) -> str:
     name, value = match["name"], match["value"]
     before = _BEFORE.search(match.string, max(match.start() - 64, 0), match.start())
     whole = (before[0] if before else "") + name
-    counted = "token" in name.lower() and _COUNT.fullmatch(value)
+    counted = name.lower().endswith("tokens") and _COUNT.fullmatch(value)
     if counted or not is_secret_name(whole) or _NOTHING.fullmatch(value):
         return match[0]
     return f"{name}{match['sign']}{REDACTED}"

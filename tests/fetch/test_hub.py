@@ -150,12 +150,12 @@ def test_a_line_that_breaks_may_be_tried_again(fake: FakeHub) -> None:
         read(Hub(fake.url), "config.json", 0, 9)
 
 
-def test_nobody_listens(impatient: list[float]) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_nobody_listens() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(NetworkError, match="did not answer"):
             Hub(f"http://127.0.0.1:{taken.getsockname()[1]}").files(MODEL, COMMIT)
-    assert impatient
 
 
 @pytest.mark.parametrize("endpoint", ["nonsense", "http://[", "ftp://x"])
