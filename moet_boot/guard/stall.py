@@ -9,8 +9,8 @@ from moet_boot.guard.floors import Floors
 from moet_boot.guard.sample import Context, Sample
 from moet_boot.units import format_bytes
 
-MAX_GAP_S = 30.0
-"""What happened in a longer gap between two samples is unknown and counts for nothing."""
+MAX_GAP_S = 120.0
+"""What happened in a longer gap between two samples is unknown and counts for nothing (people record once a minute)."""
 PATIENCE = 2.0
 """A log line shows that somebody still runs: then stalls must last this many times longer."""
 SOME_PRESSURE = 10.0

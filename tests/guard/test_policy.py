@@ -93,7 +93,7 @@ class TestServingFloor:
         assert run(samples, label="serving").action is Action.NOTHING
 
     def test_what_happened_in_a_gap_is_unknown(self) -> None:
-        assert run([look(0, 3.5), look(60, 3.5)], label="serving").action is Action.NOTHING
+        assert run([look(0, 3.5), look(121, 3.5)], label="serving").action is Action.NOTHING
         assert run([look(0, 3.5), look(10, 3.5)], label="serving").action is Action.KILL
 
     def test_a_server_that_does_not_stop_is_killed(self) -> None:
@@ -174,7 +174,7 @@ class TestLivelock:
         assert run([look(i, 40, psi=30) for i in range(300)], label="load").action is Action.NOTHING
 
     def test_two_spikes_with_a_gap_between_them_are_two_spikes(self) -> None:
-        assert run([look(0, 40, psi=60), look(31, 40, psi=60)], label="load").action is Action.NOTHING
+        assert run([look(0, 40, psi=60), look(121, 40, psi=60)], label="load").action is Action.NOTHING
 
     def test_progress_doubles_the_patience_under_pressure(self) -> None:
         points = [TracePoint(look(i, 12, psi=60), f"load {i}/120") for i in range(60)]
