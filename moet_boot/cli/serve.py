@@ -32,6 +32,9 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
         bool, typer.Option("--observe-only", help="The guard notes what it would do and does nothing.")
     ] = False,
     grace: Annotated[float, typer.Option(help="Seconds between TERM and KILL when the server is stopped.")] = 20.0,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="The cause of the last failures is mended: boot again.")
+    ] = False,
     fail_on_warn: Annotated[bool, typer.Option("--fail-on-warn", help="Exit 4 if the preflight warns.")] = False,
     endpoints_port: Annotated[
         int | None, typer.Option(help="Serve /livez /readyz /startupz /metrics on this loopback port; 0 for any.")
@@ -88,6 +91,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
         stop_when_ready=stop_when_ready,
         observe_only=observe_only,
         fail_on_warn=fail_on_warn,
+        retry=retry,
         endpoints_port=endpoints_port,
         pull=pull,
         timing=Timing(grace_s=max(grace, 0.0)),

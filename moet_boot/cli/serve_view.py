@@ -11,6 +11,7 @@ from rich.text import Text
 
 from moet_boot.cli.output import Output
 from moet_boot.cli.preflight_view import verdict_view
+from moet_boot.exits import Exit
 from moet_boot.machine.snapshot import Docker
 from moet_boot.phases import Phase
 from moet_boot.preflight import Level, Prepared, Request, prepare
@@ -49,7 +50,7 @@ class ServeView(Listener):
         self._output.document("serve", document | {"exit_code": int(ending.exit_code)})
         if ending.outcome == "stopped":
             self._say(f"end: {ending.reason}", "green")
-        elif ending.outcome != "refused":
+        elif ending.outcome != "refused" or ending.exit_code is Exit.NOT_READY:
             self._say(f"error: {ending.reason}", "bold red")
         if receipt and not self._output.json_mode:
             self._output.say(f"receipt: {receipt}")
@@ -69,7 +70,7 @@ class ServeView(Listener):
         else:
             self._output.talk.print(verdict_view(prepared))
         if verdict.level is not Level.REFUSE:
-            self._output.say(f"starting {' '.join(redact_argv(prepared.plan.argv)) or prepared.plan.runtime}")
+            self._output.say(f"plan: {' '.join(redact_argv(prepared.plan.argv)) or prepared.plan.runtime}")
 
     def serving_already(self, status: Status) -> None:
         """Say that nothing needs to be done."""

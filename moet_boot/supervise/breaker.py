@@ -7,6 +7,7 @@ from pathlib import Path
 
 from moet_boot.errors import MoetBootError
 from moet_boot.places import made
+from moet_boot.profile.model import Restart
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,15 @@ class Breaker:
             return [PastFailure(float(r["at"]), str(r["kind"]), str(r["sentence"])) for r in rows]
         except (OSError, ValueError, KeyError, TypeError):
             return []
+
+    def open_since(self, now: float, policy: Restart) -> list[PastFailure]:
+        """The failures that keep the breaker open at wall-clock time `now`; empty while it is closed.
+
+        A new moet-boot gets no new budget: a service manager that starts it again and again must not do what
+        moet-boot itself refuses to do.
+        """
+        recent = [failure for failure in self.failures() if 0 <= now - failure.at <= policy.window_s]
+        return recent if len(recent) > policy.budget else []
 
     def remember(self, failure: PastFailure, *, window_s: float) -> list[PastFailure]:
         """Add one failure, forget those older than the window, and return what is left."""

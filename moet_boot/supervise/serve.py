@@ -1,6 +1,7 @@
 """`serve` from a request to an exit code: own server? preflight, lock, receipt, attempts."""
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -27,6 +28,7 @@ from moet_boot.supervise.session import Ending, Session
 from moet_boot.supervise.signals import SIGNAL_EXITS, Interrupted, SignalQueue
 from moet_boot.supervise.status import Status
 from moet_boot.supervise.timing import Timing
+from moet_boot.units import format_seconds
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class ServeOptions:
     stop_when_ready: bool = False
     observe_only: bool = False
     fail_on_warn: bool = False
+    retry: bool = False
     endpoints_port: int | None = None
     pull: bool = False
     timing: Timing = field(default_factory=Timing)
@@ -117,7 +120,7 @@ class Serving:
         memory = MachineMemory(_gpu_index(prepared))
         journal = Journal(open_receipt(receipt_id, prepared), store, memory)
         self.view.opened(folder)
-        refused = self._refused(prepared)
+        refused = self._refused(prepared) or self._tripped(prepared)
         if refused is not None:
             journal.finish(refused.outcome, refused.reason, refused.exit_code)
             return refused
@@ -161,6 +164,22 @@ class Serving:
         reasons = "; ".join(f"{f.id}: {f.measured}" for f in prepared.verdict.refusals)
         return Ending("refused", code, reasons or "warnings, and --fail-on-warn")
 
+    def _tripped(self, prepared: Prepared) -> Ending | None:
+        """The end when too many boots of this plan failed lately, and nobody said that the cause is mended."""
+        breaker, policy = _breaker(prepared), prepared.profile.restart
+        if self.options.retry:
+            breaker.forget()
+        now = time.time()
+        failures = breaker.open_since(now, policy)
+        if not failures:
+            return None
+        free_in = format_seconds(policy.window_s - (now - failures[-policy.budget - 1].at))
+        reason = (
+            f"{len(failures)} boots of this plan failed within {format_seconds(policy.window_s)}, the last one because"
+            f" {failures[-1].sentence}. Mend that and start with --retry, or wait {free_in}"
+        )
+        return Ending("refused", Exit.NOT_READY, reason)
+
     def _session(self, shared: Supervision) -> Session:
         numbers = count(1)
         prepared = shared.prepared
@@ -169,7 +188,7 @@ class Serving:
             attempt=lambda: attempter(shared, next(numbers)),
             preflight=self._refusal_now,
             policy=prepared.profile.restart,
-            breaker=Breaker(state_dir() / "breakers", prepared.plan.digest),
+            breaker=_breaker(prepared),
             journal=shared.journal,
             memory=shared.memory,
             clock=RealClock(),
@@ -183,6 +202,10 @@ class Serving:
         """The reason of a refusal by a fresh preflight, or None."""
         refusals = prepare(self.request, env=self.env).verdict.refusals
         return "; ".join(f"{f.id}: {f.measured}" for f in refusals) or None
+
+
+def _breaker(prepared: Prepared) -> Breaker:
+    return Breaker(state_dir() / "breakers", prepared.plan.digest)
 
 
 def _api_key(plan: LaunchPlan, env: Mapping[str, str]) -> str | None:

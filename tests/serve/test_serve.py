@@ -276,7 +276,7 @@ def test_a_refusal_starts_nothing_and_leaves_a_receipt(tmp_path: Path) -> None:
     )
     assert done.returncode == 6, done.stderr
     assert "MODEL.COMPLETE" in done.stderr
-    assert "starting /" not in done.stderr
+    assert "plan: " not in done.stderr
     receipt = last_receipt()
     assert (receipt.outcome, receipt.exit_code, receipt.attempts) == ("refused", 6, [])
 
@@ -346,3 +346,17 @@ def test_secrets_reach_the_server_and_no_file(tmp_path: Path) -> None:
     assert "--api-key" in receipt.plan.argv
     for path in [folder / "receipt.json", *tmp_path.glob("serve-*.ndjson")]:
         assert "verysecret" not in path.read_text(errors="replace"), path
+
+
+@pytest.mark.slow
+def test_a_new_moet_boot_gets_no_new_budget(tmp_path: Path) -> None:
+    knobs: dict[str, Any] = {"port": scripted.free_port(), "exit": 3}
+    codes = []
+    document: dict[str, Any] = {}
+    for arguments in ((), (), ("--retry",), ()):
+        with serving(tmp_path, *arguments, **knobs) as run:
+            code, document = run.end()
+        codes.append((code, document["outcome"]))
+    assert codes == [(7, "failed"), (7, "refused"), (7, "failed"), (7, "refused")]
+    assert "Mend that and start with --retry" in document["reason"]
+    assert "exit code 3" in document["reason"]

@@ -197,3 +197,17 @@ def test_a_damaged_breaker_file_counts_as_no_failures(tmp_path: Path, content: s
 
     assert breaker.failures() == []
     assert len(breaker.remember(PastFailure(5.0, "hang", "z"), window_s=60)) == 1
+
+
+@pytest.mark.parametrize(
+    ("ages_s", "is_open"),
+    [([5, 4, 3], True), ([5, 4], False), ([4000, 4, 3], False), ([], False), ([-9, -8, -7], False)],
+    ids=["beyond the budget", "within the budget", "an old one", "none", "a clock that went back"],
+)
+def test_the_breaker_is_open_beyond_the_budget_of_its_window(
+    tmp_path: Path, ages_s: list[float], is_open: bool
+) -> None:
+    breaker = Breaker(tmp_path, "c" * 64)
+    for age_s in ages_s:
+        breaker.remember(PastFailure(10_000.0 - age_s, "hang", "z"), window_s=1e9)
+    assert bool(breaker.open_since(10_000.0, POLICY)) is is_open
