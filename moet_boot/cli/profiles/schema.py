@@ -18,6 +18,8 @@ def schema(as_json: AsJson = False) -> int:
     """
     from moet_boot.profile.schema import profile_schema
 
-    del as_json  # a schema is one JSON document either way
-    Output().raw(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
+    output = Output(json_mode=as_json)
+    output.document("profile-schema", {"json_schema": profile_schema()})
+    if not as_json:
+        output.raw(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
     return 0
