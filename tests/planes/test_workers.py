@@ -67,8 +67,8 @@ def test_no_thread_outlives_a_caller_that_stops_early() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("planes-")]
 
 
-def test_threads_by_default_are_two_a_cpu_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_by_default_grow_with_the_cpus_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    assert default_threads() == 4
+    assert default_threads() == 12
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(192)))
     assert default_threads() == 24
