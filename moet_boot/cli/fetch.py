@@ -1,7 +1,6 @@
 """`moet-boot fetch`: bring the artefacts of a profile to this machine."""
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def fetch(  # noqa: PLR0917  (each is an option with a name)
     profile: Annotated[str, typer.Option("--profile", "-p", help="Name of a profile, or the path of your own.")],
-    folder: Annotated[Path, typer.Option("--dir", help="Where to put them; each gets the profile's own name for it.")],
+    folder: Annotated[str, typer.Option("--dir", help="Where to put them; each gets the profile's own name for it.")],
     variant: Annotated[str | None, typer.Option(help="Variant of the profile, such as mtp.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Only this artefact; repeatable.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come and whether it fits.")] = False,
@@ -40,7 +39,7 @@ def fetch(  # noqa: PLR0917  (each is an option with a name)
     from moet_boot.cli.fetch_view import as_document, as_lines, next_command
     from moet_boot.cli.planes.progress import stages
     from moet_boot.fetch.extra import hub_extra
-    from moet_boot.profile.files import expanded
+    from moet_boot.fetch.wanted import target_folder
     from moet_boot.profile.resolve import resolve_profile
 
     with hub_extra():
@@ -50,15 +49,19 @@ def fetch(  # noqa: PLR0917  (each is an option with a name)
 
     output = Output(json_mode=json_mode)
     found = resolve_profile(profile, variant, env=os.environ)
-    hub, place = Hub(os.environ.get("HF_ENDPOINT") or None), expanded(str(folder)).absolute()
+    hub, place = Hub(os.environ.get("HF_ENDPOINT") or None), target_folder(folder)
     if output.live:
         output.say("asking the hub what there is ...", style="dim")
-    if dry_run:
-        plan, fetched = plan_profile(hub, found, place, only or ()), None
-    else:
-        with stages(output, "fetch-progress") as stage:
-            carrier = Carrier(hub, on_fetch=stage("fetched"), on_compare=stage("compared"))
-            plan, fetched = fetch_profile(carrier, found, place, only or ())
+    try:
+        if dry_run:
+            plan, fetched = plan_profile(hub, found, place, only or ()), None
+        else:
+            with stages(output, "fetch-progress") as stage:
+                carrier = Carrier(hub, on_fetch=stage("fetched"), on_compare=stage("compared"))
+                plan, fetched = fetch_profile(carrier, found, place, only or ())
+    except KeyboardInterrupt:
+        output.say("interrupted: the same command goes on from here")
+        raise
     output.document("fetch", {"profile": found.name, "variant": variant, **as_document(plan, fetched)})
     if not json_mode:
         output.raw("\n".join(as_lines(plan, fetched)))

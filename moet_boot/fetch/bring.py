@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from moet_boot.errors import ArtefactDamagedError, MoetBootError
+from moet_boot.fetch.crew import results_of
 from moet_boot.fetch.download import Download
 from moet_boot.fetch.hub import Hub
 from moet_boot.fetch.meter import Meter
@@ -53,21 +54,15 @@ class Carrier:
         fetching = Meter(plan.missing_bytes, self.on_fetch, self.stop)
         comparing = Meter(sum(artefact.size_bytes for artefact in plan.artefacts), self.on_compare, self.stop)
         jobs = [
-            (artefact.wanted.name, file, self._work(artefact, fetching, comparing))
+            (file, artefact.wanted.name, self._work(artefact, fetching, comparing))
             for artefact in plan.artefacts
             for file in artefact.files
         ]
-        jobs.sort(key=lambda job: -job[1].place.file.size)  # the longest first, or it is alone at the end
+        jobs.sort(key=lambda job: -job[0].place.file.size)  # the longest first, or it is alone at the end
         brought: dict[str, list[Brought]] = {artefact.wanted.name: [] for artefact in plan.artefacts}
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            running = {pool.submit(work, file): name for name, file, work in jobs}
-            try:
-                for done in as_completed(running):
-                    brought[running[done]].append(done.result())
-            finally:
-                self.stop.set()
-                for future in running:
-                    future.cancel()
+        crew = [partial(_named, name, work, file) for file, name, work in jobs]
+        for name, file in results_of(crew, AT_ONCE, self.stop):
+            brought[name].append(file)
         return brought
 
     def _work(self, artefact: PlannedArtefact, fetching: Meter, comparing: Meter) -> "_Work":
@@ -127,6 +122,10 @@ class _Work:
     def _discard(place: Place) -> None:
         with writing(place.part):
             place.part.unlink()
+
+
+def _named(name: str, work: _Work, planned: PlannedFile) -> tuple[str, Brought]:
+    return name, work(planned)
 
 
 def _require_room(plan: FetchPlan) -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 from moet_boot.errors import UsageError
-from moet_boot.launch.plan import expanded
+from moet_boot.profile.files import expanded
 from moet_boot.profile.model import Artefact, ArtefactKind, Profile
 from moet_boot.profile.nearest import did_you_mean
 
@@ -43,6 +43,14 @@ class Wanted:
         return self.path / hub_path.removeprefix(f"{self.source}/")
 
 
+def target_folder(text: str) -> Path:
+    """The folder that a `--dir` names. Raises UsageError for none: an unset variable must not mean the present one."""
+    folder = expanded(text)
+    if not text.strip() or str(folder).startswith("~"):
+        raise UsageError(f"--dir {text!r} names no folder", fix="name the folder that the artefacts go to")
+    return folder.absolute()
+
+
 def wanted_artefacts(profile: Profile, folder: Path, only: Collection[str] = ()) -> tuple[list[Wanted], dict[str, str]]:
     """What to fetch into `folder`, and for each artefact that cannot be fetched why.
 
@@ -73,7 +81,7 @@ def wanted_artefacts(profile: Profile, folder: Path, only: Collection[str] = ())
 
 
 def _wanted(name: str, artefact: Artefact, folder: Path) -> Wanted:
-    home = Path(expanded(artefact.path))
+    home = expanded(artefact.path).absolute()
     path = folder / home.name
     is_file = artefact.kind is ArtefactKind.PLANE_FILE
     return Wanted(

@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -226,3 +227,20 @@ def test_a_disk_that_cannot_be_written(bench: Bench) -> None:
     bench.part.mkdir()
     with pytest.raises(MoetBootError, match="cannot be written"):
         bench.bring()
+
+
+def test_a_full_disk_keeps_what_came_and_goes_on_later(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pwrite(fd: int, data: bytes, offset: int) -> int:
+        if offset >= 2 * MIB:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return original(fd, data, offset)
+
+    original = os.pwrite
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with pytest.raises(MoetBootError, match="no space left") as caught:
+        bench.bring()
+    assert "it goes on from here" in caught.value.fix
+    monkeypatch.undo()
+    assert kept_bytes(bench.part, FILE) == 2 * MIB
+    assert bench.bring() is True
+    assert bench.part.read_bytes() == CONTENT

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from moet_boot.errors import UsageError
-from moet_boot.fetch.wanted import wanted_artefacts
+from moet_boot.fetch.wanted import target_folder, wanted_artefacts
 from moet_boot.profile.load import load_profile
 from moet_boot.profile.model import ArtefactKind
 from tests.fetch.scene import CHECKPOINT, MODEL, artefact, profile_with
@@ -91,3 +91,17 @@ def test_two_artefacts_never_share_a_place() -> None:
     other = artefact(ArtefactKind.PACK_STORE, "/b/model", MODEL)
     with pytest.raises(UsageError, match="would both become /data/model"):
         wanted_artefacts(profile_with(one=one, other=other), DIR)
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [("/data", Path("/data")), ("~/models", Path.home() / "models"), ("here", Path.cwd() / "here"), (".", Path.cwd())],
+)
+def test_the_folder_that_is_meant(text: str, folder: Path) -> None:
+    assert target_folder(text) == folder
+
+
+@pytest.mark.parametrize("text", ["", "  ", "~nobody-of-this-name/models"])
+def test_no_folder_is_not_the_present_one(text: str) -> None:
+    with pytest.raises(UsageError, match="names no folder"):
+        target_folder(text)
