@@ -54,7 +54,7 @@ def test_boot_answer_stop(daemon: DockerDaemon, client: Any, engine: Path) -> No
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
     )
-    wait_ready(container, timeout_s=240)
+    wait_ready(container, timeout_s=300)
     asked = {"model": "tiny-moe", "prompt": "Hello", "max_tokens": 4}
     answer = httpx2.post(f"http://127.0.0.1:{container.port}/v1/completions", json=asked, trust_env=False, timeout=30)
     assert answer.json()["usage"]["completion_tokens"] == 4
