@@ -46,7 +46,7 @@ def test_the_first_failure_is_raised_and_stops_the_rest() -> None:
         return number
 
     with pytest.raises(ValueError, match="it went wrong"):
-        list(results_of([fail, *[partial(patient, number) for number in range(20)]], 2, stop))
+        list(results_of([partial(fail), *[partial(patient, number) for number in range(20)]], 2, stop))
     assert stop.is_set()
     assert len(begun) <= 3
 
