@@ -42,7 +42,7 @@ def report(
     contents = [{"name": e.name, "size_bytes": len(e.content), "what": e.what} for e in written.entries]
     notes = list(written.notes)
     about = {"path": str(written.path), "size_bytes": written.size_bytes, "receipt": written.receipt}
-    output.document("report-written", {**about, "contents": contents, "notes": notes})
+    output.document("report", {**about, "contents": contents, "notes": notes})
     if not json_mode:
         output.raw(f"{written.path}  {format_bytes(written.size_bytes)}")
         for entry in written.entries:

@@ -86,7 +86,7 @@ def _summary(
     found: Gathered, store: ReceiptStore, chosen: str | None, snapshot: Snapshot, now: float
 ) -> dict[str, Any]:
     return {
-        "schema": "moet-boot/report/v1",
+        "schema": "moet-boot/report-summary/v1",
         "created_at": datetime.fromtimestamp(now).astimezone().isoformat(timespec="seconds"),
         "versions": {
             "moet_boot": __version__,

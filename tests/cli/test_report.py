@@ -43,7 +43,7 @@ def test_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     document = json.loads(captured.out)
     contents = {row["name"]: row for row in document.pop("contents")}
     assert document == {
-        "schema": "moet-boot/report-written/v1",
+        "schema": "moet-boot/report/v1",
         "path": str(out),
         "size_bytes": out.stat().st_size,
         "receipt": None,

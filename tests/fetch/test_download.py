@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, MoetBootError
@@ -189,6 +189,7 @@ def test_a_range_that_was_not_asked_for_is_damage(bench: Bench) -> None:
         bench.bring()
 
 
+@settings(max_examples=15)
 @given(cuts=st.lists(st.integers(min_value=1, max_value=2 * MIB), max_size=6))
 def test_however_it_is_interrupted_the_file_comes_whole(cuts: list[int]) -> None:
     source = _Canned(CONTENT, cuts)

@@ -99,7 +99,7 @@ def test_the_summary_comes_first_and_says_what_is_inside(store: ReceiptStore, tm
     files = unpacked(report.path)
     assert next(iter(files)) == "report.json"
     summary = json.loads(files["report.json"])
-    assert summary["schema"] == "moet-boot/report/v1"
+    assert summary["schema"] == "moet-boot/report-summary/v1"
     assert summary["versions"]["moet_boot"] == __version__
     assert summary["receipt"] == receipt_id
     assert [*summary["contents"]] == list(files)[1:]
