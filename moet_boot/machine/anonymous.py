@@ -23,7 +23,7 @@ def anonymous(snapshot: Snapshot) -> Snapshot:
     Serial numbers, addresses and secrets are never read in the first place.
     """
     names = _own_names()
-    home = str(Path.home())
+    home = own_home()
 
     def clean(value: Any, field: str = "") -> Any:
         if isinstance(value, dict):
@@ -33,6 +33,14 @@ def anonymous(snapshot: Snapshot) -> Snapshot:
         return value if not isinstance(value, str) or field in KEPT_IDS else scrub(value, field, home, names)
 
     return Snapshot.model_validate(clean(snapshot.model_dump(by_alias=True)))
+
+
+def own_home() -> str:
+    """The user's home folder, "" for a user without one (a bare uid of a container)."""
+    try:
+        return str(Path.home())
+    except RuntimeError:
+        return ""
 
 
 def scrub(text: str, field: str, home: str, names: frozenset[str]) -> str:

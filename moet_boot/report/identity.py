@@ -4,8 +4,8 @@ import getpass
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from moet_boot.machine.anonymous import own_home
 from moet_boot.profile.files import shipped_names
 from moet_boot.receipts.redact import is_secret_name
 
@@ -33,18 +33,11 @@ def own_identity(env: Mapping[str, str]) -> Identity:
     names = {_user(), host, host.partition(".")[0], env.get("HOSTNAME", ""), env.get("USER", "")}
     said = {name for name in names if len(name) >= MIN_NAME and name.lower() not in COMMON_NAMES | set(shipped_names())}
     secrets = {value for name, value in env.items() if is_secret_name(name) and len(value) >= MIN_SECRET}
-    return Identity(_home(), frozenset(said), frozenset(secrets))
+    return Identity(own_home(), frozenset(said), frozenset(secrets))
 
 
 def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
-        return ""
-
-
-def _home() -> str:
-    try:
-        return str(Path.home())
-    except RuntimeError:
         return ""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moet_boot.machine import anonymous as module
-from moet_boot.machine.anonymous import anonymous, scrub
+from moet_boot.machine.anonymous import anonymous, own_home, scrub
 from moet_boot.machine.load import load_snapshot
 from moet_boot.machine.record import record
 from moet_boot.machine.snapshot import Checkpoint, Docker, DockerImage, FileFacts, Filesystem, Snapshot
@@ -105,3 +105,12 @@ def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_clean_text_stays_clean(text: str) -> None:
     once = scrub(text, "path", "/srv/me", NOBODY)
     assert scrub(once, "path", "/srv/me", NOBODY) == once
+
+
+def test_a_user_without_a_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    assert own_home() == ""
+    assert anonymous(Snapshot(arch="x86_64")).arch == "x86_64"
