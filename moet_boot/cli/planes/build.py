@@ -19,9 +19,7 @@ def build(
     out: Annotated[Path, typer.Option(help="The .moet2pf file to make.")],
     repo: Annotated[str, typer.Option(help="Written into the header: where the checkpoint is from.")],
     revision: Annotated[str, typer.Option(help="Written into the header: its commit, 40 hex digits.")],
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=32, help="Default: 8 + two for each CPU, at most 24.")
-    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=32, help="Default: 8 + 2 a CPU, at most 24.")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing file once the new one is whole.")
     ] = False,

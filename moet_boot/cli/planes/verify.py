@@ -29,9 +29,7 @@ def verify(
     whole_file: Annotated[bool, typer.Option("--whole-file", help="Also hash the whole file.")] = False,
     share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the slots in sample mode.")] = 0.05,
     seed: Annotated[int | None, typer.Option(help="Repeats a sample; drawn and printed when left out.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Default: 8 + two for each CPU, at most 24.")
-    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=64, help="Default: 8 + 2 a CPU, at most 24.")] = None,
     trust_stamp: Annotated[
         bool, typer.Option("--trust-stamp", help="Only a quick look at a file on record as good and unchanged.")
     ] = False,
