@@ -2,9 +2,9 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,29 +53,39 @@ def test_a_tree_that_goes_on_forking(decoys: int) -> None:
         killer.close()
 
 
-def test_the_first_strike_does_not_wait_for_a_look_around() -> None:
+def test_the_first_strike_does_not_wait_for_a_look_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unexpected(*_args: object) -> None:
+        raise AssertionError("a look around before the first strike")
+
     n = number()
     with shell("exec sleep {n}", n) as root:
         killer = killer_of(root.pid)
-        began = time.monotonic()
-        killer.tree.members[root.pid].send(0)
+        monkeypatch.setattr(killer.tree, "refresh", unexpected)
         killer._kill_known()
-        assert time.monotonic() - began < 0.01
         assert root.wait(5) == -signal.SIGKILL
         killer.close()
 
 
-def test_anchors_die_last() -> None:
+def test_anchors_die_last(monkeypatch: pytest.MonkeyPatch) -> None:
     n = number()
     with shell("sleep {n} & exec sleep {n}", n) as root:
         tree = Tree()
         tree.add_root(root.pid, anchor=True)
         assert until(lambda: len(named(n)) == 2)
         killer = Killer(tree)
-        killer.strike()
-        assert root.poll() is None, "the anchor lives while others did"
+        struck: list[int] = []
+        member = type(tree.members[root.pid])
+        send = member.send
+
+        def recorded(self: Any, number: int) -> Any:
+            struck.append(self.process.pid)
+            return send(self, number)
+
+        monkeypatch.setattr(member, "send", recorded)
         assert until(lambda: not killer.strike().left)
         assert root.wait(5) == -signal.SIGKILL
+        assert struck[0] != root.pid
+        assert struck[-1] == root.pid
         tree.close()
 
 

@@ -347,7 +347,8 @@ class TestLeftovers:
     def test_segments_seen_before_everything_died(self, launch: Launch) -> None:
         server = launch(shm=True)
         wait_for(server, READY)
-        server.exited()  # one look of the supervisor's loop
+        # the supervisor's loop looks again and again, each time only for a moment
+        wait_until(lambda: server.exited() or server._leftovers._held)
         assert server.pid is not None
         os.killpg(server.pid, signal.SIGKILL)
         wait_until(lambda: not server.processes())
