@@ -21,7 +21,7 @@ def preflight(  # noqa: PLR0917  (each is an option with a name)
     variant: Annotated[str | None, typer.Option(help="Variant of the profile, such as mtp.")] = None,
     sets: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE over the profile; repeatable.")] = None,
     snapshot: Annotated[Path | None, typer.Option(help="Judge this recorded machine instead of this one.")] = None,
-    verify: Annotated[str, typer.Option(help="Slots of a plane file to read: quick, sample, full, none.")] = "quick",
+    verify: Annotated[str, typer.Option(help="Slots to read: quick, sample, full, fresh, none.")] = "quick",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Without GPU, docker and artefacts (CI).")] = False,
     accept_risk: Annotated[list[str] | None, typer.Option(help="Let this one refusal through; repeatable.")] = None,
     path: Annotated[list[str] | None, typer.Option(help="NAME=PATH: where an artefact lies; repeatable.")] = None,

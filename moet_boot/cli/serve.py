@@ -20,7 +20,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
     paths: Annotated[list[str] | None, typer.Option("--path", help="ARTEFACT=PATH on this host; repeatable.")] = None,
     engine: Annotated[str | None, typer.Option(help="The server program of the process runtime.")] = None,
     verify: Annotated[
-        str, typer.Option(help="quick, sample, full or none: slots of the plane file to read.")
+        str, typer.Option(help="Slots of the plane file to read: quick, sample, full, fresh, none.")
     ] = "quick",
     snapshot: Annotated[Path | None, typer.Option(help="With --dry-run: judge this recorded machine.")] = None,
     accept: Annotated[list[str] | None, typer.Option("--accept-risk", help="Let this refusal through.")] = None,

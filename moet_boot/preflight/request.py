@@ -17,6 +17,9 @@ class Verify(StrEnum):
     QUICK = "quick"
     SAMPLE = "sample"
     FULL = "full"
+    """Every slot, or the record of having done so while the file is unchanged."""
+    FRESH = "fresh"
+    """Every slot, whatever is on record."""
     NONE = "none"
 
 

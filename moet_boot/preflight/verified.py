@@ -12,12 +12,14 @@ from moet_boot.planes.verify_report import VerifyMode, VerifyOptions, VerifyRepo
 from moet_boot.profile.model import ArtefactKind, Profile
 
 STAMP = "stamp"
+FRESH = "fresh"
 
 
 def with_verified_planes(snapshot: Snapshot, profile: Profile, plan: LaunchPlan, mode: str) -> Snapshot:
     """The snapshot with what a verification of the plane file found; unchanged for `none` and without such a file.
 
-    A full verification on record stands for a quick or sampled one. Reads past the page cache, writes nothing.
+    A full verification that is on record for the unchanged file stands for any; `fresh` reads every slot all the
+    same. Reads past the page cache, writes nothing.
     """
     file = file_of(profile, plan, snapshot, ArtefactKind.PLANE_FILE)
     if mode == "none" or file is None or not file.exists or file.dir or file.header_ok is False:
@@ -29,10 +31,11 @@ def with_verified_planes(snapshot: Snapshot, profile: Profile, plan: LaunchPlan,
 
 def _verified(file: FileFacts, mode: str) -> FileFacts:
     path = Path(file.path)
-    if mode != VerifyMode.FULL and stamp_is_valid(path):
+    if mode != FRESH and stamp_is_valid(path):
         return file.model_copy(update={"verified": STAMP, "bad_slots": 0})
+    how_much = VerifyMode.FULL if mode == FRESH else VerifyMode(mode)
     try:
-        return _reported(file, verify_file(path, VerifyOptions(mode=VerifyMode(mode))))
+        return _reported(file, verify_file(path, VerifyOptions(mode=how_much)))
     except MoetBootError as failure:
         return file.model_copy(update={"problems": [*file.problems, failure.what]})
 

@@ -36,10 +36,12 @@ def places(path: Path) -> tuple[Profile, LaunchPlan]:
     return profile, replace(plan, paths={**plan.paths, "plane_file": str(path)})
 
 
-@pytest.mark.parametrize("mode", ["quick", "sample", "full"])
-def test_a_sound_file(planes: Path, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "word"), [("quick", "quick"), ("sample", "sample"), ("full", "full"), ("fresh", "full")]
+)
+def test_a_sound_file(planes: Path, mode: str, word: str) -> None:
     facts = verified(planes, mode)
-    assert (facts.verified, facts.bad_slots, facts.problems) == (mode, 0, [])
+    assert (facts.verified, facts.bad_slots, facts.problems) == (word, 0, [])
 
 
 def test_a_flipped_byte_is_found(planes: Path) -> None:
@@ -68,11 +70,12 @@ def test_none_reads_nothing(planes: Path) -> None:
     assert verified(planes, "none").verified is None
 
 
-def test_a_full_verification_on_record_stands_for_a_quick_one(planes: Path) -> None:
+def test_a_full_verification_on_record_stands_for_any_unless_a_fresh_one_is_wanted(planes: Path) -> None:
     report = verify_file(planes, VerifyOptions(mode=VerifyMode.FULL))
     assert stamp.write_stamp(planes, report.findings.body_offset, report.mtime_ns)
     assert verified(planes, "quick").verified == "stamp"
-    assert verified(planes, "full").verified == "full"
+    assert verified(planes, "full").verified == "stamp"
+    assert verified(planes, "fresh").verified == "full"
 
 
 def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:

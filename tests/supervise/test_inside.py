@@ -84,7 +84,7 @@ def test_a_name_that_means_nothing_is_no_silent_default(name: str, fix: str) -> 
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("VERIFY", "fast", "quick or sample or full or none"),
+        ("VERIFY", "fast", "quick or sample or full or fresh or none"),
         ("MODE", "daemon", "supervise or exec"),
         ("OBSERVE_ONLY", "yes", "0 or 1"),
         ("FAIL_ON_WARN", "true", "0 or 1"),
