@@ -14,7 +14,7 @@ from moet_boot.errors import MoetBootError
 from moet_boot.launch.command import Command, port_is_free
 from moet_boot.launch.container_end import find_end
 from moet_boot.launch.container_kill import ContainerKiller
-from moet_boot.launch.container_log import LogFollower, LogStream
+from moet_boot.launch.container_log import EngineLog, LogFollower
 from moet_boot.launch.container_request import container_request
 from moet_boot.launch.container_start import start_container
 from moet_boot.launch.docker_engine import ANSWER_S, DockerEngine, connect
@@ -22,7 +22,7 @@ from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.launch.leftovers import Leftovers
 from moet_boot.launch.log_file import LogFile
 from moet_boot.launch.plan import LaunchPlan
-from moet_boot.launch.process import Clock, SystemClock
+from moet_boot.launch.process import HOLDERS_EVERY_S, Clock, SystemClock
 from moet_boot.machine.bounded import start_reading
 from moet_boot.machine.snapshot import Docker
 from moet_boot.machine.supervisor_mark import own_mark
@@ -59,6 +59,7 @@ class ContainerServer:
         self._killer: ContainerKiller | None = None
         self._follower = LogFollower(self._open_log, log.writer)
         self._leftovers = Leftovers()
+        self._holders_noted_at = 0.0
         self._port_was_free = True
         self._started_at = 0.0
         self._end: Future[ServerExit] | None = None
@@ -83,15 +84,18 @@ class ContainerServer:
             started = start_container(engine, self.request, self._arch, self._clock)
         self._id = started.id
         if started.process:
-            started.process.leash()
             self._killer = ContainerKiller(started.process, self._signal, self._clock)
+            started.process.leash()
         if started.notice:
             os.write(self.log.writer, f"moet-boot: {started.notice}\n".encode())
         self._follower.start()
 
     def exited(self) -> ServerExit | None:
         """How it ended, or None while it runs, and while the engine still has to say how (20 s at most)."""
-        if self._id is None or self._alive:
+        if self._id is None:
+            return None
+        if self._killer and self._killer.process.is_alive():
+            self._note_holders(self._killer, every_s=HOLDERS_EVERY_S)
             return None
         if self._end is None:
             self._end = self._ask_for_end(self._id)
@@ -117,8 +121,7 @@ class ContainerServer:
         killer, started = self._killer, self._clock.now()
         if killer is None:
             return StopReport(0.0)
-        if self.request.ipc == "host":
-            self._leftovers.note_holders(killer.process.pids())
+        self._note_holders(killer)
         terms = killer.ask_to_end(started + grace_s) if grace_s > 0 else 0
         forced = killer.process.is_alive()
         killer.kill()
@@ -161,11 +164,10 @@ class ContainerServer:
             with self._engine(URGENT_ANSWER_S) as engine:
                 engine.signal(self._id, name)
 
-    def _open_log(self, since: float | None) -> LogStream:
+    def _open_log(self, since: float | None) -> EngineLog:
         if self._id is None:
             raise MoetBootError("the container is gone, and its log with it")
-        stream: LogStream = self._connect(ANSWER_S).logs(self._id, since)
-        return stream
+        return EngineLog(self._connect(ANSWER_S), self._id, since)
 
     def _ask_for_end(self, container: str) -> Future[ServerExit]:
         """In a thread of its own, so that the supervisor's loop goes on."""
@@ -186,6 +188,13 @@ class ContainerServer:
         deadline = self._clock.now() + LOG_END_S
         while not self._alive and self.exited() is None and self._clock.now() < deadline:
             self._clock.sleep(0.05)
+
+    def _note_holders(self, killer: ContainerKiller, every_s: float = 0.0) -> None:
+        """Remember what it holds of the host's shared memory: a guard that kills asks nobody before."""
+        now = self._clock.now()
+        if self.request.ipc == "host" and now - self._holders_noted_at >= every_s:
+            self._holders_noted_at = now
+            self._leftovers.note_holders(killer.process.pids())
 
     def _clean_up(self, killer: ContainerKiller) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if killer.process.is_alive():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from moet_boot.errors import MoetBootError
-from moet_boot.launch.docker_engine import EngineSilentError
+from moet_boot.launch.docker_engine import DockerEngine, EngineSilentError
 from moet_boot.launch.log_cursor import LogCursor
 
 AGAIN_S = 0.25
@@ -24,6 +24,29 @@ class LogStream(Protocol):
 
     def close(self) -> None:
         """End the iteration."""
+
+
+class EngineLog:
+    """A container's log over a connection of its own, which ends with it."""
+
+    def __init__(self, engine: DockerEngine, container: str, since: float | None) -> None:
+        """Raises MoetBootError when the engine does not give the log."""
+        self._engine = engine
+        try:
+            self._stream: LogStream = engine.logs(container, since)
+        except BaseException:
+            engine.close()
+            raise
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._stream
+        finally:
+            self._engine.close()
+
+    def close(self) -> None:
+        """End the iteration."""
+        self._stream.close()
 
 
 class LogFollower:

@@ -98,7 +98,7 @@ def test_a_hang_in_the_boot(daemon: DockerDaemon, client: Any, arch: str, tmp_pa
 def test_an_engine_that_dies_after_readiness_is_started_again(
     daemon: DockerDaemon, client: Any, arch: str, tmp_path: Path
 ) -> None:
-    with booting(tmp_path, arch, budget=1, exit_after_s=6) as run:
+    with booting(tmp_path, arch, budget=1, exit_after_s=4) as run:
         code, _ = run.end()
     assert code == 11, run.words
     receipt = last_receipt()
@@ -107,7 +107,7 @@ def test_an_engine_that_dies_after_readiness_is_started_again(
 
 
 def test_a_limit_that_kills(daemon: DockerDaemon, client: Any, arch: str, tmp_path: Path) -> None:
-    with booting(tmp_path, arch, boot_s=20, alloc_mib=900, alloc_mib_s=100) as run:
+    with booting(tmp_path, arch, boot_s=3, alloc_mib=900, alloc_mib_s=100) as run:
         run.wait_for("phase", phase="loading_weights")
         client.containers.get(NAME).update(mem_limit="300m", memswap_limit="300m")
         code, _ = run.end()

@@ -133,13 +133,16 @@ def test_the_guard_kills_a_container(daemon: DockerDaemon, client: Any, arch: st
     # other programs of a shared machine may hold shared memory just now
     accept = ("--accept-risk", "MEM.AVAILABLE", "--accept-risk", "MEM.SHMEM")
     floors = {"hard_floor_gib": floor}
-    with booting(tmp_path, arch, *accept, floors=floors, boot_s=2, alloc_mib=1600, alloc_mib_s=800) as run:
-        run.wait_for("begin")
+    with booting(tmp_path, arch, *accept, floors=floors, boot_s=2, alloc_mib=1600, alloc_mib_s=150, shm=True) as run:
+        run.wait_for("phase", phase="loading_weights")
         pids = pids_of(client)
+        held = shared_memory_of(pids)
         code, _ = run.end()
     assert code == 8, run.words
     assert gone(pids)
     assert state_of(client)["ExitCode"] == 137
+    assert held
+    assert not any(path.exists() for path in held), "shared memory of the host outlives a server that the guard killed"
     actions = [action.action for action in last_receipt().attempts[0].guard_actions]
     assert "kill" in actions
 

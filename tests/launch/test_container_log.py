@@ -5,13 +5,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from moet_boot.errors import MoetBootError
 from moet_boot.launch import container_log
-from moet_boot.launch.container_log import LogFollower
+from moet_boot.launch.container_log import EngineLog, LogFollower
 from moet_boot.launch.docker_engine import EngineSilentError
+from testing.fake_engine import FakeEngine, any_engine
 
 
 def line(index: int) -> bytes:
@@ -126,3 +128,31 @@ def test_a_full_disk_is_told_and_ends_nothing(tmp_path: Path) -> None:
 
 def test_closing_before_the_start_is_fine(target: int) -> None:
     LogFollower(lambda _since: Stream([]), target).close()
+
+
+def test_each_log_has_a_connection_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
+    closed: list[str] = []
+
+    class Engine(FakeEngine):
+        def close(self) -> None:
+            closed.append("closed")
+
+    (tmp_path / "printed").write_bytes(b"one\ntwo\n")
+    log = EngineLog(any_engine(Engine(tmp_path)), "c1", None)
+    assert len(list(log)) == 2
+    assert closed == ["closed"]
+
+
+def test_a_log_that_cannot_be_opened_leaves_no_connection() -> None:
+    closed: list[str] = []
+
+    class Engine(FakeEngine):
+        def logs(self, container: str, since: float | None) -> NoReturn:
+            raise EngineSilentError("away")
+
+        def close(self) -> None:
+            closed.append("closed")
+
+    with pytest.raises(EngineSilentError):
+        EngineLog(any_engine(Engine()), "c1", None)
+    assert closed == ["closed"]
