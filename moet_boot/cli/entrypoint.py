@@ -1,11 +1,14 @@
 """`moet-boot entrypoint`."""
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moet_boot.cli.output import Output
+
+if TYPE_CHECKING:
+    from moet_boot.supervise.inside import Inside
 
 app = typer.Typer(add_completion=False)
 
@@ -45,18 +48,24 @@ def entrypoint(
         if ended is not None:
             return ended
         leave_on_signals()
-    from moet_boot.supervise.inside import Mode, read_inside
+    from moet_boot.supervise.inside import read_inside
 
-    inside = read_inside(os.environ, context.args)
-    output = Output(json_mode=as_json)
-    if health:
-        from moet_boot.supervise.health import why_unhealthy
+    inside, output = read_inside(os.environ, context.args), Output(json_mode=as_json)
+    return _ask(inside, output) if health else _boot(inside, output)
 
-        reason = why_unhealthy(inside, os.environ)
-        output.say(reason or "ready")
-        return int(bool(reason))
+
+def _ask(inside: "Inside", output: Output) -> int:
+    from moet_boot.supervise.health import why_unhealthy
+
+    reason = why_unhealthy(inside, os.environ)
+    output.say(reason or "ready")
+    return int(bool(reason))
+
+
+def _boot(inside: "Inside", output: Output) -> int:
     from moet_boot.cli.serve_view import ServeView
     from moet_boot.supervise.become import become_server
+    from moet_boot.supervise.inside import Mode
 
     view = ServeView(output)
     if inside.mode is Mode.EXEC:
