@@ -138,10 +138,17 @@ def start_hog(take: int) -> "subprocess.Popen[bytes]":
 
 
 def let_go(hog: "subprocess.Popen[bytes]") -> None:
-    """Give the hog its byte."""
-    if hog.stdin is not None:
+    """Give the hog its byte; raises MoetBootError when the guard has ended it before that."""
+    if hog.stdin is None:
+        return
+    try:
         hog.stdin.write(b"\n")
         hog.stdin.close()
+    except BrokenPipeError:
+        raise MoetBootError(
+            "another program took so much memory that the guard acted before the rehearsal began",
+            fix="rehearse on a quieter machine",
+        ) from None
 
 
 def _fall(handle: GuardHandle, eyes: Sampler, limit: Limit, floors: Floors, *, unified: bool) -> Rehearsal:

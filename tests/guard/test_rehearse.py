@@ -1,6 +1,7 @@
 """Rehearsals: the limit, the arithmetic of a fall, and one real and small one."""
 
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from moet_boot.guard.rehearse import (
     Reaction,
     Rehearsal,
     Worst,
+    let_go,
     limit_for,
     reaction_of,
     rehearsal_floors,
@@ -155,9 +157,28 @@ def test_a_hog_waits_takes_and_lets_go() -> None:
     assert hog.returncode == 0
 
 
+def calmly(rehearsal: Callable[[], Rehearsal], tries: int = 5) -> Rehearsal:
+    """Other tests take memory at the same time: a rehearsal that they disturb is made again."""
+    for _ in range(tries - 1):
+        try:
+            return rehearsal()
+        except MoetBootError as error:
+            assert "another program took so much memory" in error.what
+    return rehearsal()
+
+
+def test_a_hog_that_was_ended_before_it_began_is_told() -> None:
+    with subprocess.Popen(["true"], stdin=subprocess.PIPE) as hog:
+        hog.wait()
+        with pytest.raises(MoetBootError, match="before the rehearsal began"):
+            let_go(hog)
+        hog.stdin = None
+
+
 @pytest.mark.slow
 def test_a_real_one_on_this_machine(tmp_path: Path) -> None:
-    result = rehearse(floors_of(load_profile("spark").guard), tmp_path, most=96 * GIB, unified=True, asked=LEAST)
+    spark = floors_of(load_profile("spark").guard)
+    result = calmly(lambda: rehearse(spark, tmp_path, most=96 * GIB, unified=True, asked=LEAST))
     assert result.fall.killed, "the hog was killed, and did not end by itself"
     assert result.reaction is not None
     assert "falls by" in result.reason or "below the hard floor" in result.reason
