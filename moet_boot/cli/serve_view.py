@@ -17,8 +17,8 @@ from moet_boot.phases import Phase
 from moet_boot.preflight import Level, Prepared, Request, prepare
 from moet_boot.preflight.document import preflight_document
 from moet_boot.receipts.redact import redact_argv, redact_env
-from moet_boot.supervise.attempt import Listener
 from moet_boot.supervise.container_runtime import clear_for_container
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.runtimes import ATTEMPTERS
 from moet_boot.supervise.serve import ServeOptions, Serving
 from moet_boot.supervise.status import Status

@@ -3,71 +3,26 @@
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 from moet_boot.engine.failure import Ending, Failure, diagnose
 from moet_boot.engine.failure_table import FailureClass
 from moet_boot.engine.phases import PhaseTracker
-from moet_boot.launch.ending import Outside, ServerExit, StopReport
+from moet_boot.launch.ending import Outside
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
 from moet_boot.receipts.model import Failure as FailureRecord
 from moet_boot.supervise.asking import Asked, Pending
+from moet_boot.supervise.attempt_end import AttemptEnd, Cause
 from moet_boot.supervise.effects import Clock, Guard, Probe, Prober, Server
 from moet_boot.supervise.journal import Journal
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.signals import SignalQueue
 from moet_boot.supervise.timing import Timing
 
 QUIET = {"started", "target"}
 """What a guard says in every boot: for the receipt, not for a person."""
 QUESTION = "Say hello in one short sentence."
-
-
-class Cause(StrEnum):
-    """Why an attempt ended."""
-
-    SIGNAL = "signal"
-    ASKED = "asked"
-    GUARD = "guard"
-    EXITED = "exited"
-    OUTSIDE = "outside"
-    HANG = "hang"
-    GUARD_LOST = "guard_lost"
-
-
-@dataclass(frozen=True)
-class AttemptEnd:
-    """How one attempt ended. `failure` is None for a wanted end."""
-
-    cause: Cause
-    was_ready: bool
-    failure: Failure | None = None
-    signal: int | None = None
-    server_exit: ServerExit | None = None
-    stop: StopReport | None = None
-
-
-class Listener:
-    """What `attempt` tells others about: phases, readiness, notes. This one keeps silent; override what you need."""
-
-    def begin(self, pid: int | None) -> None:
-        """The server was started."""
-
-    def phase(self, phase: Phase, at_s: float) -> None:
-        """The boot entered a phase."""
-
-    def ready(self, at_s: float) -> None:
-        """The server generated its first token."""
-
-    def answer(self, question: str, text: str) -> None:
-        """The server answered a question."""
-
-    def note(self, text: str) -> None:
-        """Something that a person should know."""
-
-    def tick(self, available_bytes: int | None) -> None:
-        """Memory was looked at."""
 
 
 @dataclass

@@ -9,7 +9,7 @@ from moet_boot.launch.docker_engine import EngineSilentError, connect
 from moet_boot.launch.log_file import LogFile
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.launch.process import SystemClock
-from moet_boot.supervise.attempt import AttemptEnd
+from moet_boot.supervise.attempt_end import AttemptEnd
 from moet_boot.supervise.one_attempt import Supervision, run_attempt
 from moet_boot.supervise.patience import Patience
 from moet_boot.supervise.real_clock import ImpatientClock

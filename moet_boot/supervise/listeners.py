@@ -8,7 +8,7 @@ from contextlib import suppress
 from moet_boot.errors import MoetBootError
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
-from moet_boot.supervise.attempt import Listener
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.notify import SystemdNotifier
 from moet_boot.supervise.situation import Situation
 from moet_boot.supervise.status import Status, remove_status, write_status

@@ -5,10 +5,12 @@ from pathlib import Path
 
 from moet_boot.guard.floors import floors_of
 from moet_boot.preflight import Prepared
-from moet_boot.supervise.attempt import AttemptEnd, BootAttempt, Hands, Listener
+from moet_boot.supervise.attempt import BootAttempt, Hands
+from moet_boot.supervise.attempt_end import AttemptEnd
 from moet_boot.supervise.effects import Server
 from moet_boot.supervise.guarding import RunningGuard, start_real_guard
 from moet_boot.supervise.journal import Journal
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.memory_now import MachineMemory
 from moet_boot.supervise.patience import Patience
 from moet_boot.supervise.prober import HttpProber

@@ -6,7 +6,7 @@ from moet_boot.guard.leash import leashed
 from moet_boot.launch.command import Command
 from moet_boot.launch.log_file import LogFile
 from moet_boot.launch.process import ServerProcess
-from moet_boot.supervise.attempt import AttemptEnd
+from moet_boot.supervise.attempt_end import AttemptEnd
 from moet_boot.supervise.one_attempt import Supervision, run_attempt
 from moet_boot.supervise.patience import Patience
 from moet_boot.supervise.real_clock import ImpatientClock

@@ -5,8 +5,8 @@ import time
 
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.preflight.prepare import Prepared
-from moet_boot.supervise.attempt import Listener
 from moet_boot.supervise.endpoints import Endpoints
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.listeners import Several, SituationListener, StatusFile, Systemd
 from moet_boot.supervise.notify import SystemdNotifier
 from moet_boot.supervise.situation import Situation

@@ -14,9 +14,10 @@ from moet_boot.places import state_dir
 from moet_boot.preflight import Prepared, Request, plan_for, prepare
 from moet_boot.profile.resolve import resolve_profile
 from moet_boot.receipts.store import ReceiptStore
-from moet_boot.supervise.attempt import AttemptEnd, Listener
+from moet_boot.supervise.attempt_end import AttemptEnd
 from moet_boot.supervise.breaker import Breaker
 from moet_boot.supervise.journal import Journal
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.memory_now import MachineMemory
 from moet_boot.supervise.occupied import hold_port, own_server
 from moet_boot.supervise.one_attempt import Supervision

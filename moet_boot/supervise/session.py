@@ -8,10 +8,11 @@ from moet_boot.engine.failure import Failure, restartable
 from moet_boot.exits import Exit
 from moet_boot.profile.model import Restart
 from moet_boot.receipts.model import Outcome
-from moet_boot.supervise.attempt import AttemptEnd, Cause, Listener
+from moet_boot.supervise.attempt_end import AttemptEnd, Cause
 from moet_boot.supervise.breaker import Breaker, PastFailure
 from moet_boot.supervise.effects import Clock, Memory
 from moet_boot.supervise.journal import Journal
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.restart import Again, GiveUp, decide
 from moet_boot.supervise.settle import wait_for_memory
 from moet_boot.supervise.signals import SIGNAL_EXITS, SignalQueue

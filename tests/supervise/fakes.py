@@ -11,9 +11,10 @@ from moet_boot.launch.plan import LaunchPlan
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint, PlanRecord, Receipt, Versions
 from moet_boot.receipts.store import ReceiptStore
-from moet_boot.supervise.attempt import BootAttempt, Hands, Listener
+from moet_boot.supervise.attempt import BootAttempt, Hands
 from moet_boot.supervise.effects import Probe, Server
 from moet_boot.supervise.journal import Journal
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.signals import SignalQueue
 from moet_boot.supervise.timing import Timing
 from moet_boot.units import GIB

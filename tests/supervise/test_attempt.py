@@ -7,7 +7,7 @@ from moet_boot.guard.messages import GuardEvent
 from moet_boot.launch.ending import ServerExit
 from moet_boot.phases import Phase
 from moet_boot.receipts.model import CurvePoint
-from moet_boot.supervise.attempt import Cause
+from moet_boot.supervise.attempt_end import Cause
 from moet_boot.supervise.effects import Probe
 from moet_boot.supervise.timing import Timing
 from moet_boot.units import GIB

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from moet_boot.phases import Phase
-from moet_boot.supervise.attempt import Listener
+from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.listeners import RECENT_POINTS, Several, SituationListener, StatusFile, Systemd
 from moet_boot.supervise.notify import SystemdNotifier
 from moet_boot.supervise.situation import Situation

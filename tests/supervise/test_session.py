@@ -9,7 +9,7 @@ from moet_boot.engine.failure import Failure
 from moet_boot.engine.failure_table import FailureClass
 from moet_boot.exits import Exit
 from moet_boot.profile.model import Restart
-from moet_boot.supervise.attempt import AttemptEnd, Cause
+from moet_boot.supervise.attempt_end import AttemptEnd, Cause
 from moet_boot.supervise.breaker import Breaker, PastFailure
 from moet_boot.supervise.session import Session
 from moet_boot.units import GIB
