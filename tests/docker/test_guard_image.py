@@ -48,6 +48,20 @@ def test_it_keeps_what_the_base_starts_and_adds_little(client: Any, image: Any) 
     assert 10 * MIB < image.attrs["Size"] - base.attrs["Size"] < 60 * MIB
 
 
+def test_the_other_targets_file_builds_too(
+    started: DockerDaemon, client: Any, arch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over a base of this machine's architecture, because there is no other here to build with."""
+    (other,) = set(TARGETS.values()) - {TARGETS[arch]}
+    monkeypatch.setenv("DOCKER_HOST", started.address)
+    assert build_image.main([other, "--base", ENGINE, "--tag", "moet-boot-other:1", "--any-arch"]) == 0
+    config = client.images.get("moet-boot-other:1").attrs["Config"]
+    env = dict(entry.partition("=")[::2] for entry in config["Env"])
+    assert config["Labels"]["io.moet-boot.target"] == other
+    assert env["MOET_BOOT_PROFILE"] == {"gb10": "spark", "sm120": "rtx6000-a"}[other]
+    assert json.loads(env["MOET_BOOT_BASE_ENTRYPOINT"]) == ENTRYPOINT
+
+
 def test_the_servers_own_python_is_untouched(client: Any, guarded: str) -> None:
     look = "import importlib.util as u; print(u.find_spec('moet_boot'), u.find_spec('pydantic'))"
     said = client.containers.run(guarded, ["-c", look], entrypoint=["python3"], network_mode="none", remove=True)
