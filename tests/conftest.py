@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 from hypothesis import settings
 
-# on a busy machine a slow example is no failure; 50 examples keep the unit suite under a minute on two cores
-settings.register_profile("moet-boot", deadline=None, max_examples=50)
+# on a busy machine a slow example is no failure; 25 examples keep the unit suite under a minute on two cores
+settings.register_profile("moet-boot", deadline=None, max_examples=25)
 settings.load_profile("moet-boot")
 
 _HOMES = count()
