@@ -136,6 +136,7 @@ def test_no_single_missing_fact_crashes_a_check(profile: str) -> None:
 ODD: list[Any] = [None, 0, 1, 10**15, "", "x", "12.1", "N/A", [], True, 1.5]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(st.sampled_from(PROFILES), st.lists(st.tuples(st.integers(0, 400), st.sampled_from(ODD)), max_size=3))
 def test_no_odd_value_crashes_a_check(profile: str, edits: list[tuple[int, Any]]) -> None:

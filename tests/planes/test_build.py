@@ -79,6 +79,7 @@ def test_any_geometry_gives_the_slots_of_the_plain_layout(
     assert verify_file(folder / "planes", VerifyOptions(VerifyMode.FULL)).ok
 
 
+@pytest.mark.slow
 def test_the_full_size_expert(tmp_path: Path) -> None:
     geometry = Geometry(1, 1, DS4_FLASH.hidden, DS4_FLASH.inter)
     (expert,) = write_checkpoint(tmp_path / "checkpoint", geometry, seed=424_207)

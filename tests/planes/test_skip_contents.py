@@ -20,6 +20,7 @@ def endangered(request: SkipRequest, mode: ContentsMode = ContentsMode.SAMPLE) -
     return [layer.layer for layer in forecast(facts).endangered]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ServerVersion)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_the_golden_cases_with_their_contents(case: dict[str, Any], server: ServerVersion, tmp_path: Path) -> None:

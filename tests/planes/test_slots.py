@@ -69,6 +69,7 @@ def test_tensor_parallel_slices_equal_the_golden_ones(rank: int) -> None:
     assert body.hexdigest() == golden_json("iv_expected.json")["tp2"][rank]["concat_body_sha256"]
 
 
+@pytest.mark.slow
 def test_the_full_size_expert() -> None:
     golden = golden_json("v_full_expert.json")
     expert = make_expert(golden["seed"], 4096, 2048, odd_scales=False)

@@ -59,6 +59,7 @@ def test_no_line(location: tuple[str, ...]) -> None:
     assert line_of(TEXT, location) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", shipped_names())
 def test_in_the_shipped_files_every_key_is_found_on_a_line_that_names_it(name: str) -> None:
     text = (shipped_folder() / f"{name}.toml").read_text(encoding="utf-8")
