@@ -31,6 +31,10 @@ FREEZE = from_gib(2.5)
 """Where a driver on unified memory was seen to spin for good (same section)."""
 
 
+class DisturbedError(MoetBootError):
+    """Another program moved the memory so much that nothing was measured: to be made again."""
+
+
 @dataclass(frozen=True)
 class Limit:
     """What a rehearsal may take and where its guard must act, in bytes."""
@@ -112,7 +116,8 @@ def rehearse(floors: Floors, folder: Path, *, most: int, unified: bool, asked: i
     """Let a child take memory at full speed and the real guard end it. Sizes in bytes; files go to `folder`.
 
     `most`: never take more than this; `unified`: the GPU's driver takes from the same pool. What is measured is
-    ordinary memory: how fast a driver lets go shows on its own machine only. Raises as `limit_for` and `start_guard`.
+    ordinary memory: how fast a driver lets go shows on its own machine only. Raises as `limit_for` and `start_guard`,
+    and DisturbedError.
     """
     eyes = Sampler(time.monotonic)
     try:
@@ -138,14 +143,14 @@ def start_hog(take: int) -> "subprocess.Popen[bytes]":
 
 
 def let_go(hog: "subprocess.Popen[bytes]") -> None:
-    """Give the hog its byte; raises MoetBootError when the guard has ended it before that."""
+    """Give the hog its byte; raises DisturbedError when the guard has ended it before that."""
     if hog.stdin is None:
         return
     try:
         hog.stdin.write(b"\n")
         hog.stdin.close()
     except BrokenPipeError:
-        raise MoetBootError(
+        raise DisturbedError(
             "another program took so much memory that the guard acted before the rehearsal began",
             fix="rehearse on a quieter machine",
         ) from None
@@ -160,6 +165,12 @@ def _fall(handle: GuardHandle, eyes: Sampler, limit: Limit, floors: Floors, *, u
         hog.kill()
         hog.wait()
     act = next((event for event in handle.poll_events() if event.action == "kill"), None)
+    if act is None and not fall.crossed:
+        raise DisturbedError(
+            f"another program gave back so much memory that the floor of the rehearsal ({format_bytes(limit.floor)} "
+            f"available) was not reached: {format_bytes(fall.lowest)} was the least",
+            fix="rehearse on a quieter machine",
+        )
     reaction = worst = None
     if act is not None and fall.killed:
         reaction = reaction_of(act.at_s, handle.samples(), fall)
