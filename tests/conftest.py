@@ -1,4 +1,4 @@
-"""What every test gets: folders of its own for state, and a run that fails when a test was skipped."""
+"""What every test gets: folders of its own for state; a run that fails when a test was skipped, and names reruns."""
 
 import os
 from itertools import count
@@ -41,3 +41,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if skipped and session.exitstatus == pytest.ExitCode.OK:
         reporter.write_line(f"{len(skipped)} tests were skipped: install what they need", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A test that passed only when it was run again is a finding, however green the run: here with its first reason."""
+    reruns = terminalreporter.stats.get("rerun", [])
+    if reruns:
+        terminalreporter.section("failed first, then run again: each is a defect to mend", red=True)
+    for report in reruns:
+        terminalreporter.write_line(report.nodeid, bold=True)
+        terminalreporter.write_line(report.longreprtext)
