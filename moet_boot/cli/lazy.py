@@ -1,10 +1,22 @@
 """Command groups that import a command's module only when it is called."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, ClassVar, cast
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import Abort
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Ctrl-C leaves as Abort: typer turns a KeyboardInterrupt into a mere code, and nobody could say a word."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Abort from None
 
 
 class LazyGroup(TyperGroup):
@@ -14,6 +26,14 @@ class LazyGroup(TyperGroup):
     """
 
     modules: ClassVar[dict[str, str]] = {}
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        with _told():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _told():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx

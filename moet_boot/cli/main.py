@@ -78,6 +78,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
 def run(argv: list[str]) -> int:
     """Run one command and return its exit code; every known failure ends as one line on stderr."""
     output = Output(json_mode="--json" in argv)
+    _warn_of_slips(argv, output)
     try:
         result = app(args=argv, prog_name="moet-boot", standalone_mode=False)
     except MoetBootError as failure:
@@ -96,6 +97,16 @@ def run(argv: list[str]) -> int:
     except Exception as bug:  # noqa: BLE001  (the one place that may catch everything)
         return _report_bug(bug, argv, output)
     return int(result or 0)
+
+
+def _warn_of_slips(argv: list[str], output: Output) -> None:
+    """Tell about variables that look mistyped; `entrypoint`, which lives on them, refuses them."""
+    if argv[:1] == ["entrypoint"] or not any(name.startswith("MOET_BOOT_") for name in os.environ):
+        return
+    from moet_boot.supervise.variables import slips
+
+    for slip in slips(os.environ):
+        output.warn(f"{slip.name} means nothing to moet-boot; did you mean {slip.meant}?")
 
 
 def _report_bug(bug: Exception, argv: list[str], output: Output) -> int:

@@ -27,6 +27,8 @@ def ready_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (open to the end)
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+            # the old object lives on as sys.__stdout__, so the buffer that both share stays open
+            sys.stdout = _Stdout(stream) if stream is sys.__stdout__ else sys.stdout
 
 
 @contextmanager
@@ -39,6 +41,27 @@ def _delivering() -> Iterator[None]:
     except OSError as failure:
         what = f"the result could not be written: {failure.strerror}"
         raise MoetBootError(what, fix="make room, or send stdout elsewhere") from None
+
+
+class _Stdout(io.TextIOWrapper):
+    """A stdout whose trouble is a known failure, whoever writes: a help text does not pass through Output."""
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        super().__init__(
+            stream.buffer,
+            encoding=stream.encoding,
+            errors=stream.errors,
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
+        )
+
+    def write(self, text: str, /) -> int:
+        with _delivering():
+            return super().write(text)
+
+    def flush(self) -> None:
+        with _delivering():
+            super().flush()
 
 
 class _Talk(Console):
@@ -117,8 +140,10 @@ class Output:
         self.talk.print(text, style=style, soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """Print a warning on stderr."""
-        self.say(f"warning: {text}", style="yellow")
+        """Print a warning on stderr, in JSON mode as NDJSON."""
+        self.event("warning", {"warning": text})
+        if not self.json_mode:
+            self.say(f"warning: {text}", style="yellow")
 
     def error(self, what: str, fix: str, code: int) -> None:
         """Print a known failure: what on one line, what to do on the next."""

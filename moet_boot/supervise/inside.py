@@ -12,12 +12,10 @@ from moet_boot.preflight.request import Request, Verify
 from moet_boot.profile.nearest import nearest
 from moet_boot.supervise.serve import ServeOptions
 from moet_boot.supervise.timing import Timing
+from moet_boot.supervise.variables import KNOWN, PREFIX
 
-PREFIX = "MOET_BOOT_"
 GRACE_S = 8.0
 """`docker stop` waits 10 s by default before it kills: the server must be gone and the receipt closed by then."""
-_ELSEWHERE = ("SET", "ENGINE", "CONFIG", "STATE_DIR", "RUNTIME_DIR")
-"""Read where they are needed: the settings of the profile, and where files lie."""
 
 T = TypeVar("T")
 
@@ -125,18 +123,12 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-_KNOWN = (
-    "PROFILE", "VARIANT", "VERIFY", "ACCEPT_RISK", "MODE", "OBSERVE_ONLY", "FAIL_ON_WARN", "ENDPOINTS_PORT",
-    "STOP_GRACE", "BASE_ENTRYPOINT", "BASE_CMD", *_ELSEWHERE,
-)  # fmt: skip
-
-
 def _check_names(given: Mapping[str, str]) -> None:
     for name in given:
-        if name not in _KNOWN:
+        if name not in KNOWN:
             # compared without the prefix, which makes every two of them alike
-            meant = nearest(name, _KNOWN)
+            meant = nearest(name, KNOWN)
             raise UsageError(
                 f"{PREFIX}{name} means nothing to moet-boot",
-                fix=f"did you mean {PREFIX}{meant}?" if meant else f"known: {', '.join(PREFIX + k for k in _KNOWN)}",
+                fix=f"did you mean {PREFIX}{meant}?" if meant else f"known: {', '.join(PREFIX + k for k in KNOWN)}",
             )

@@ -60,6 +60,41 @@ def test_known_failures_have_their_code(
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("where", ["moet_boot.supervise.stopping.stop_server", "moet_boot.cli.lazy.import_module"])
+def test_ctrl_c_in_a_command_is_one_line_and_130(
+    where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(where, raising(KeyboardInterrupt()))
+    assert run(["stop"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--version"], "warning: MOET_BOOT_STATEDIR means nothing to moet-boot; did you mean MOET_BOOT_STATE_DIR?\n"),
+        (["entrypoint", "--help"], ""),
+    ],
+    ids=["any command", "entrypoint refuses it instead"],
+)
+def test_a_mistyped_variable_is_told(
+    argv: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOET_BOOT_STATEDIR", "/somewhere")
+    assert run(argv) == 0
+    assert capsys.readouterr().err == said
+
+
+def test_a_mistyped_variable_is_an_event_in_json_mode(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOET_BOOT_STATEDIR", "/somewhere")
+    assert run(["stop", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.err)["schema"] == "moet-boot/warning/v1"
+    assert json.loads(captured.out)["schema"] == "moet-boot/stop/v1"
+
+
 def test_a_bug_is_70_with_a_log_that_has_the_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -131,7 +166,10 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         ("--version >&-", 0, ""),
         ("profiles schema >&- 2>&-", 0, ""),
         ("profiles schema 2>&-", 0, ""),
-        ("profiles schema >/dev/full", 1, "error: the result could not be written: No space left on device"),
+        *[
+            (f"{command} >/dev/full", 1, "error: the result could not be written: No space left on device")
+            for command in ("profiles schema", "--help", "serve --help", "stop --json")
+        ],
     ],
 )
 def test_streams_that_are_closed_or_full(shell: str, code: int, said: str) -> None:
