@@ -1,19 +1,22 @@
 """The sha256 of a whole file, read ahead past the page cache."""
 
 import hashlib
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from moet_boot.planes.direct_io import AlignedBuffer, DirectReader
 from moet_boot.planes.progress import Progress, no_progress
 
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 2 << 20
+# with one read under way a virtual disk gave 0.4 GiB/s, with eight 1.0: as much as many threads get
+READS_AHEAD = 8
 
 
 def whole_file_sha256(reader: DirectReader, *, first: bytes = b"", on_progress: Progress = no_progress) -> str:
     """Lower-case hex sha256 of the file, `first` standing for its first bytes; raises OSError.
 
-    One thread hashes while another reads the next piece: sha256 is serial, so the faster of the two waits.
+    One thread hashes, for sha256 is serial, while others read the next pieces.
     """
     digest = hashlib.sha256(first)
     done = len(first)
@@ -25,14 +28,14 @@ def whole_file_sha256(reader: DirectReader, *, first: bytes = b"", on_progress: 
 
 
 def _pieces(reader: DirectReader, start: int) -> Iterator[memoryview]:
-    buffers = AlignedBuffer(CHUNK_BYTES), AlignedBuffer(CHUNK_BYTES)
-    spans = [(offset, min(CHUNK_BYTES, reader.size - offset)) for offset in range(start, reader.size, CHUNK_BYTES)]
-    with ThreadPoolExecutor(1) as pool:
-        ahead: Future[memoryview] | None = None
-        for index, (offset, size) in enumerate(spans):
-            current = ahead
-            ahead = pool.submit(reader.read, buffers[index % 2], offset, size)
-            if current is not None:
-                yield current.result()
-        if ahead is not None:
-            yield ahead.result()
+    """The file from `start` on, in order; a piece is good until the next one is asked for."""
+    buffers = deque(AlignedBuffer(CHUNK_BYTES) for _ in range(READS_AHEAD))
+    ahead: deque[Future[memoryview]] = deque()
+    with ThreadPoolExecutor(READS_AHEAD) as pool:
+        for offset in range(start, reader.size, CHUNK_BYTES):
+            if len(ahead) == READS_AHEAD:
+                yield ahead.popleft().result()
+            ahead.append(pool.submit(reader.read, buffers[0], offset, min(CHUNK_BYTES, reader.size - offset)))
+            buffers.rotate(-1)
+        while ahead:
+            yield ahead.popleft().result()

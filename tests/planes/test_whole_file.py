@@ -1,5 +1,6 @@
 import hashlib
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from moet_boot.planes.direct_io import DirectReader
 from moet_boot.planes.whole_file import whole_file_sha256
 
 
-@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 8192, 20_000, 5 * 4096 + 1], ids=str)
+@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 8192, 20_000, 5 * 4096 + 1, 50 * 8192 + 5], ids=str)
 def test_it_is_the_sha256_of_all_bytes(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_file, "CHUNK_BYTES", 8192)
     content = os.urandom(size)
@@ -24,6 +25,21 @@ def test_first_bytes_can_stand_in_for_those_on_disk(tmp_path: Path, monkeypatch:
     with DirectReader(tmp_path / "file") as reader:
         digest = whole_file_sha256(reader, first=b"h" * 4096)
     assert digest == hashlib.sha256(b"h" * 4096 + b"body").hexdigest()
+
+
+def test_several_reads_are_under_way_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_file, "CHUNK_BYTES", 4096)
+    content = os.urandom(20 * 4096)
+    (tmp_path / "file").write_bytes(content)
+    together, preadv = threading.Barrier(4), os.preadv
+
+    def wait_for_others(fd: int, buffers: list[memoryview], offset: int) -> int:
+        together.wait(timeout=30)  # broken, and an error, when fewer than four are ever under way
+        return preadv(fd, buffers, offset)
+
+    monkeypatch.setattr(os, "preadv", wait_for_others)
+    with DirectReader(tmp_path / "file") as reader:
+        assert whole_file_sha256(reader) == hashlib.sha256(content).hexdigest()
 
 
 def test_progress_counts_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
