@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moet_boot.cli.options import AsEvents
 from moet_boot.cli.output import Output
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ TO_THE_SERVER = {"allow_extra_args": True, "ignore_unknown_options": True, "allo
 def entrypoint(
     context: typer.Context,
     health: Annotated[bool, typer.Option("--health", help="Only ask whether the server is ready; 0 or 1.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="NDJSON events on stderr, one document on stdout.")] = False,
+    as_json: AsEvents = False,
 ) -> int:
     """Preflight inside a container, then supervise the image's own entrypoint, or become it.
 

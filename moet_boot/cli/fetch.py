@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import Profile, Variant
 from moet_boot.cli.output import Output
 from moet_boot.exits import Exit
 
@@ -13,9 +14,9 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def fetch(  # noqa: PLR0917  (each is an option with a name)
-    profile: Annotated[str, typer.Option("--profile", "-p", help="Name of a profile, or the path of your own.")],
+    profile: Profile,
     folder: Annotated[str, typer.Option("--dir", help="Where to put them; each gets the profile's own name for it.")],
-    variant: Annotated[str | None, typer.Option(help="Variant of the profile, such as mtp.")] = None,
+    variant: Variant = None,
     only: Annotated[list[str] | None, typer.Option(help="Only this artefact; repeatable.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come and whether it fits.")] = False,
     json_mode: Annotated[bool, typer.Option("--json", help="One JSON document; progress as NDJSON on stderr.")] = False,

@@ -7,6 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moet_boot.cli.options import (
+    AcceptedRisks,
+    AsJson,
+    Engine,
+    FailOnWarn,
+    Paths,
+    Profile,
+    Runtime,
+    Sets,
+    SnapshotFile,
+    Variant,
+    Verify,
+)
 from moet_boot.cli.output import Output
 
 if TYPE_CHECKING:
@@ -17,19 +30,19 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def preflight(  # noqa: PLR0917  (each is an option with a name)
-    profile: Annotated[str, typer.Option("--profile", "-p", help="Name of a profile, or the path of your own.")],
-    variant: Annotated[str | None, typer.Option(help="Variant of the profile, such as mtp.")] = None,
-    sets: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE over the profile; repeatable.")] = None,
-    snapshot: Annotated[Path | None, typer.Option(help="Judge this recorded machine instead of this one.")] = None,
-    verify: Annotated[str, typer.Option(help="Slots to read: quick, sample, full, fresh, none.")] = "quick",
+    profile: Profile,
+    variant: Variant = None,
+    sets: Sets = None,
+    snapshot: SnapshotFile = None,
+    verify: Verify = "quick",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Without GPU, docker and artefacts (CI).")] = False,
-    accept_risk: Annotated[list[str] | None, typer.Option(help="Let this one refusal through; repeatable.")] = None,
-    path: Annotated[list[str] | None, typer.Option(help="NAME=PATH: where an artefact lies; repeatable.")] = None,
-    runtime: Annotated[str | None, typer.Option(help="process or docker; the profile decides otherwise.")] = None,
-    engine: Annotated[str | None, typer.Option(help="The server program of a process runtime.")] = None,
+    accept_risk: AcceptedRisks = None,
+    path: Paths = None,
+    runtime: Runtime = None,
+    engine: Engine = None,
     junit: Annotated[Path | None, typer.Option(help="Also write a JUnit report to this file.")] = None,
-    fail_on_warn: Annotated[bool, typer.Option("--fail-on-warn", help="Exit with 4 when there are warnings.")] = False,
-    json_mode: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    fail_on_warn: FailOnWarn = False,
+    as_json: AsJson = False,
 ) -> int:
     """Judge whether a boot would be safe on this machine. Reads only, changes nothing.
 
@@ -61,7 +74,7 @@ def preflight(  # noqa: PLR0917  (each is an option with a name)
         runtime=runtime,
         engine=engine,
     )
-    return _answer(request, Output(json_mode=json_mode), junit, fail_on_warn=fail_on_warn)
+    return _answer(request, Output(json_mode=as_json), junit, fail_on_warn=fail_on_warn)
 
 
 def _answer(request: "Request", output: Output, junit: Path | None, *, fail_on_warn: bool) -> int:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson, Profile, Variant
 from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
@@ -11,12 +12,12 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def rehearse(
-    profile: Annotated[str, typer.Option("--profile", "-p", help="A shipped profile, or the path of your own.")],
-    variant: Annotated[str | None, typer.Option(help="A variant of the profile, such as mtp.")] = None,
+    profile: Profile,
+    variant: Variant = None,
     take_gib: Annotated[
         float | None, typer.Option(min=0.5, help="GiB that the child may take; at most half of what is available.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Let a child take memory at full speed and the real guard end it, inside a limit that keeps it harmless.
 

@@ -1,10 +1,22 @@
 """`moet-boot serve`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import (
+    AcceptedRisks,
+    AsEvents,
+    Engine,
+    FailOnWarn,
+    Paths,
+    Profile,
+    Runtime,
+    Sets,
+    SnapshotFile,
+    Variant,
+    Verify,
+)
 from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
@@ -13,17 +25,15 @@ app = typer.Typer(add_completion=False)
 @app.command(context_settings={"allow_extra_args": True})
 def serve(  # noqa: PLR0917  (options of a command line are named by their users)
     context: typer.Context,
-    profile: Annotated[str, typer.Option("--profile", "-p", help="A shipped profile, or the path of one.")],
-    variant: Annotated[str | None, typer.Option(help="A variant of the profile, such as mtp.")] = None,
-    sets: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE over the profile; repeatable.")] = None,
-    runtime: Annotated[str | None, typer.Option(help="process or docker; else the profile's.")] = None,
-    paths: Annotated[list[str] | None, typer.Option("--path", help="ARTEFACT=PATH on this host; repeatable.")] = None,
-    engine: Annotated[str | None, typer.Option(help="The server program of the process runtime.")] = None,
-    verify: Annotated[
-        str, typer.Option(help="Slots of the plane file to read: quick, sample, full, fresh, none.")
-    ] = "quick",
-    snapshot: Annotated[Path | None, typer.Option(help="With --dry-run: judge this recorded machine.")] = None,
-    accept: Annotated[list[str] | None, typer.Option("--accept-risk", help="Let this refusal through.")] = None,
+    profile: Profile,
+    variant: Variant = None,
+    sets: Sets = None,
+    runtime: Runtime = None,
+    paths: Paths = None,
+    engine: Engine = None,
+    verify: Verify = "quick",
+    snapshot: SnapshotFile = None,
+    accept: AcceptedRisks = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the exact plan; start nothing.")] = False,
     stop_when_ready: Annotated[
         bool, typer.Option("--stop-when-ready", help="Boot, ask one question, stop: proves the whole path.")
@@ -35,12 +45,12 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
     retry: Annotated[
         bool, typer.Option("--retry", help="The cause of the last failures is mended: boot again.")
     ] = False,
-    fail_on_warn: Annotated[bool, typer.Option("--fail-on-warn", help="Exit 4 if the preflight warns.")] = False,
+    fail_on_warn: FailOnWarn = False,
     endpoints_port: Annotated[
         int | None, typer.Option(help="Serve /livez /readyz /startupz /metrics on this loopback port; 0 for any.")
     ] = None,
     pull: Annotated[bool, typer.Option("--pull", help="Fetch the container's image if it is not here.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="NDJSON events on stderr, one document on stdout.")] = False,
+    as_json: AsEvents = False,
 ) -> int:
     """Preflight, launch, supervise: the guarded boot.
 

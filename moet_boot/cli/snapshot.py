@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moet_boot.cli.options import Paths, Variant
 from moet_boot.cli.output import Output
 from moet_boot.errors import UsageError
 
@@ -21,10 +22,8 @@ def snapshot(
     profile: Annotated[
         str | None, typer.Option("--profile", help="Also record the artefacts, image and program of this profile.")
     ] = None,
-    variant: Annotated[str | None, typer.Option("--variant", help="Variant of the profile.")] = None,
-    path: Annotated[
-        list[str] | None, typer.Option("--path", help="NAME=PATH: where an artefact lies; repeatable.")
-    ] = None,
+    variant: Variant = None,
+    path: Paths = None,
     json_mode: Annotated[bool, typer.Option("--json", help="Print the document on stdout, also with -o.")] = False,
 ) -> int:
     """Record this machine: memory, pressure, GPUs, containers, disks, ports. Reads only.

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson
 from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
@@ -13,7 +14,7 @@ app = typer.Typer(add_completion=False)
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Keep showing it until Ctrl-C.")] = False,
     port: Annotated[int | None, typer.Option(help="Only the server on this port.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Show the running server: phase, memory now and its low-water mark, restarts.
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson
 from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
@@ -13,7 +14,7 @@ app = typer.Typer(add_completion=False)
 def stop(
     port: Annotated[int | None, typer.Option(help="The port of the server; needed when several run.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the clean end.")] = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Stop the running server cleanly and wait until it is gone.
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson, Profile, Variant
 from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
@@ -12,12 +13,12 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def replay(  # noqa: PLR0917  (each is an option with a name)
-    profile: Annotated[str, typer.Option("--profile", "-p", help="A shipped profile, or the path of your own.")],
+    profile: Profile,
     trace: Annotated[Path, typer.Option(help="A JSON list of samples, a document with boot_trace, or a spool.")],
-    variant: Annotated[str | None, typer.Option(help="A variant of the profile, such as mtp.")] = None,
+    variant: Variant = None,
     hz: Annotated[float | None, typer.Option(min=0.1, max=1000, help="Replay at this rate, interpolating.")] = None,
     no_labels: Annotated[bool, typer.Option("--no-labels", help="Hide the phases from the guard.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Replay recorded memory samples through the guard's policy; say what it would do, when and why.
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import Sets, Variant
 from moet_boot.cli.output import Output
 from moet_boot.exits import Exit
 from moet_boot.planes.server_version import ServerVersion
@@ -20,8 +21,8 @@ Contents = Annotated[ContentsMode, typer.Option(help="Slots to compare with the 
 def skip_forecast(
     *,
     profile: Annotated[str | None, typer.Option(help="Take environment, mounts and model from a profile.")] = None,
-    variant: Annotated[str | None, typer.Option(help="Its variant.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE over the profile; repeatable.")] = None,
+    variant: Variant = None,
+    set_: Sets = None,
     env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE of the server's environment; repeatable.")] = None,
     model_dir: Annotated[Path | None, typer.Option(help="The checkpoint's folder on this machine.")] = None,
     served_path: Annotated[str | None, typer.Option(help="The model string exactly as the server gets it.")] = None,

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson
 from moet_boot.cli.output import Output
-from moet_boot.cli.profiles.options import AsJson
 
 app = typer.Typer(add_completion=False)
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson, ProfileName, Sets, Variant
 from moet_boot.cli.output import Output
-from moet_boot.cli.profiles.options import AsJson, ProfileName, Sets, Variant
 
 app = typer.Typer(add_completion=False)
 

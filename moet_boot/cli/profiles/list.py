@@ -2,8 +2,8 @@
 
 import typer
 
+from moet_boot.cli.options import AsJson, SnapshotFile
 from moet_boot.cli.output import Output
-from moet_boot.cli.profiles.options import AsJson, SnapshotFile
 
 app = typer.Typer(add_completion=False)
 

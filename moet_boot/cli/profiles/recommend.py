@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson, SnapshotFile
 from moet_boot.cli.output import Output
-from moet_boot.cli.profiles.options import AsJson, SnapshotFile
 
 app = typer.Typer(add_completion=False)
 

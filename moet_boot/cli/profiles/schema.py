@@ -4,8 +4,8 @@ import json
 
 import typer
 
+from moet_boot.cli.options import AsJson
 from moet_boot.cli.output import Output
-from moet_boot.cli.profiles.options import AsJson
 
 app = typer.Typer(add_completion=False)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson
 from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
@@ -15,7 +16,7 @@ def curve(
     receipt: Annotated[str, typer.Argument(help="An id, the beginning of one, or `last`.")] = "last",
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The SVG to write; else beside the receipt.")] = None,
     attempt: Annotated[int, typer.Option(help="Which start of the server, 1 is the first; 0 is the last.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Draw the memory of a boot as SVG: MemAvailable over time, phases as bands, the guard's floors as lines.
 

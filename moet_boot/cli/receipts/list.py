@@ -1,9 +1,9 @@
 """`moet-boot receipts list`."""
 
-from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson
 from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
@@ -11,7 +11,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def list_receipts(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """List past boots, the newest last.
 

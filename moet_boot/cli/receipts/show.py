@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from moet_boot.cli.options import AsJson
 from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
@@ -12,7 +13,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def show(
     receipt: Annotated[str, typer.Argument(help="An id, the beginning of one, or `last`.")] = "last",
-    as_json: Annotated[bool, typer.Option("--json", help="The whole receipt as JSON on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Show one boot: outcome, phases with times and peaks, what the guard did.
 
