@@ -3,7 +3,8 @@
 Nothing that happens to moet-boot can block the server or lose a line, and everything printed before a freeze or
 a kill is in the file. A flood is bounded without touching the writer: what was read is compressed into numbered
 segments, and its place in the file is given back to the disk (a hole), so the file keeps its offsets. The last
-MiB always stays readable in the file itself: the cause of a failure is searched there.
+MiB always stays readable in the file itself, also in the archive that a stop leaves: the cause of a failure is
+searched there, by moet-boot and by people.
 """
 
 import ctypes
@@ -57,8 +58,8 @@ class LogFile:
         chunk = os.pread(self._reader, limit, self._read_to)
         self._read_to += len(chunk)
         full = self._read_to - self._hole_to >= self._segment_bytes + TAIL_BYTES
-        if self._segment_bytes and full and not self.trouble:
-            self._cut_segment(self._reader)
+        if full:
+            self._cut_segment(self._reader, self._segment_bytes)
         return chunk
 
     def tail(self, size: int = TAIL_BYTES) -> bytes:
@@ -70,10 +71,11 @@ class LogFile:
         return os.pread(self._reader, end - start, start)
 
     def close(self) -> None:
-        """Let go of the file; where segments were cut, keep only the rest in it. The server must be gone."""
+        """Archive the log: all but its last MiB, which people read, goes into segments. The server must be gone."""
         if self._reader is None:
             return
         with suppress(OSError):
+            self._archive(self._reader)
             if self._hole_to > self._start:
                 self._squeeze(self._reader)
         for descriptor in (self._writer, self._reader):
@@ -87,9 +89,19 @@ class LogFile:
             os.close(self._writer)
             self._writer = None
 
-    def _cut_segment(self, reader: int) -> None:
-        """Compress one segment of what was read, up to the end of a line, and give its place back."""
-        raw = os.pread(reader, self._segment_bytes, self._hole_to)
+    def _archive(self, reader: int) -> None:
+        """Cut segments until only the readable end is left in the file itself."""
+        keep_from = os.fstat(reader).st_size - TAIL_BYTES
+        if keep_from > self._hole_to:
+            keep_from += os.pread(reader, _COPY_BYTES, keep_from).find(b"\n") + 1
+        while self._hole_to < keep_from and self._cut_segment(reader, keep_from - self._hole_to):
+            pass
+
+    def _cut_segment(self, reader: int, size: int) -> bool:
+        """Compress one segment, up to the end of a line, and give its place back; whether it was done."""
+        if not self._segment_bytes or self.trouble:
+            return False
+        raw = os.pread(reader, min(size, self._segment_bytes), self._hole_to)
         raw = raw[: raw.rfind(b"\n") + 1] or raw
         target = self.path.with_name(f"{self.path.name}.{self._segments + 1:05d}.gz")
         try:
@@ -99,10 +111,11 @@ class LogFile:
             # the lines stay where they are; without room or without holes the log just grows
             target.unlink(missing_ok=True)
             self.trouble = f"the log is not cut into segments any more: {error.strerror or error}"
-            return
+            return False
         self._segments += 1
         self._hole_to += len(raw)
         self._drop_old()
+        return True
 
     def _drop_old(self) -> None:
         for path in self.segments()[1 : -(self._kept - 1) or None]:

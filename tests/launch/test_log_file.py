@@ -115,6 +115,28 @@ def test_without_segments_it_only_grows(tmp_path: Path) -> None:
     assert log.path.read_bytes() == lines(0, 60_000)
 
 
+@pytest.mark.parametrize("size", [0, 100, TAIL_BYTES, TAIL_BYTES + 1, TAIL_BYTES + SEGMENT, TAIL_BYTES + 3 * SEGMENT])
+def test_at_its_end_it_is_archived_but_for_a_readable_mib(tmp_path: Path, size: int) -> None:
+    log = LogFile(tmp_path / "engine.log", segment_bytes=2 * SEGMENT)
+    said = lines(0, size // 28 + 1)[:size]
+    write(log, said)
+    log.close()
+    assert whole(log) == said
+    assert log.path.stat().st_size <= TAIL_BYTES
+    assert all(gzip.decompress(part.read_bytes()).endswith(b"\n") for part in log.segments())
+    assert (size > TAIL_BYTES) == bool(log.segments())
+    assert log.trouble == ""
+
+
+def test_a_flood_that_nobody_read_is_archived_too(log: LogFile) -> None:
+    flood = lines(0, 60_000)
+    write(log, flood)
+    log.close()
+    first, *others = (gzip.decompress(path.read_bytes()) for path in log.segments())
+    assert flood.startswith(first)
+    assert flood.endswith(b"".join(others) + log.path.read_bytes())
+
+
 def test_one_endless_line_is_cut_where_it_is(log: LogFile) -> None:
     write(log, b"x" * (2 * TAIL_BYTES))
     drain(log)
