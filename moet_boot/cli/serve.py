@@ -54,9 +54,10 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
 ) -> int:
     """Preflight, launch, supervise: the guarded boot.
 
-    Arguments after `--` go to the server as they are. Ends with the server: 0 for a wanted end, 3, 5 or 6 for a
-    refusal, 7 not ready, 8 stopped by the memory guard, 10 port taken, 11 died after it was ready, 130 and 143 for
-    a signal. A second signal ends the grace of a stop. As process 1 it collects orphans.
+    Arguments after `--` go to the server; those that moet-boot knows are judged as with --set. Ends with the server:
+    0 for a wanted end, 3, 5 or 6 for a refusal, 7 not ready, 8 stopped by the memory guard, 10 port taken, 11 died
+    after it was ready, 130 and 143 for a signal. A second signal ends the grace of a stop. As process 1 it collects
+    orphans.
 
     Examples:
 

@@ -50,7 +50,7 @@ class _Reader:
     def faults(self) -> Iterator[ArgumentFault]:
         while self._words:
             word = self._words.pop(0)
-            fault = self._option(word) if _is_option(word) else self._positional(word)
+            fault = self._option(word) if is_option(word) else self._positional(word)
             if fault:
                 yield fault
 
@@ -97,7 +97,7 @@ class _Reader:
 
     def _take(self, *, many: bool) -> list[str]:
         taken: list[str] = []
-        while self._words and not _is_option(self._words[0]) and (many or not taken):
+        while self._words and not is_option(self._words[0]) and (many or not taken):
             taken.append(self._words.pop(0))
         return taken
 
@@ -124,8 +124,8 @@ def _problem(flag: ServerFlag, text: str) -> str | None:
     return None
 
 
-def _is_option(word: str) -> bool:
-    """What argparse takes for a flag: not a lone dash, a negative number, or words with a blank in the name."""
+def is_option(word: str) -> bool:
+    """Whether argparse takes a word for a flag: no lone dash, no negative number, no blank in the name."""
     name = word.partition("=")[0]
     return len(word) > 1 and word.startswith("-") and not _NEGATIVE_NUMBER.match(word) and " " not in name
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from moet_boot.engine.argument_settings import settings_among
 from moet_boot.errors import UsageError
 from moet_boot.launch.chained_plan import Chain
 from moet_boot.launch.plan import Runtime
@@ -25,8 +26,9 @@ class Verify(StrEnum):
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asked for. `paths`: artefact name -> path on the host; `extra`: arguments for the server.
+    """What a person asked for. `paths`: artefact name -> path on the host.
 
+    `extra`: arguments that only the server understands; those that are settings are among `sets`.
     `chain`: what the image starts, when the boot happens inside its container.
     """
 
@@ -58,14 +60,15 @@ def read_request(
     engine: str | None = None,
     extra: Iterable[str] = (),
 ) -> Request:
-    """A request of the options that `preflight` and `serve` have in common.
+    """A request of the options that `preflight` and `serve` have in common; of `extra`, what is a setting is judged.
 
     Raises UsageError for a word that is none of its choices and for a path that is no NAME=PATH.
     """
+    spoken = settings_among(tuple(extra))
     return Request(
         profile=profile,
         variant=variant,
-        sets=tuple(sets),
+        sets=(*sets, *spoken.settings),
         snapshot=snapshot,
         dry_run=dry_run,
         verify=Verify(_choice("--verify", verify, list(Verify))),
@@ -73,7 +76,7 @@ def read_request(
         runtime=_runtime(runtime),
         engine=engine,
         paths=dict(_named_path(text) for text in paths),
-        extra=tuple(extra),
+        extra=spoken.rest,
     )
 
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from moet_boot.engine.argument_settings import Spoken, settings_among
 from moet_boot.errors import UsageError
 from moet_boot.launch.chained_plan import Chain
 from moet_boot.preflight.request import Request, Verify
+from moet_boot.profile.load import load_profile
+from moet_boot.profile.model import Profile
 from moet_boot.profile.nearest import nearest
 from moet_boot.supervise.serve import ServeOptions
 from moet_boot.supervise.timing import Timing
@@ -47,12 +50,14 @@ def read_inside(env: Mapping[str, str], arguments: Sequence[str]) -> Inside:
     read = _Reader(given)
     if "PROFILE" not in given:
         raise UsageError(f"{PREFIX}PROFILE is not set", fix=f"name a profile: docker run -e {PREFIX}PROFILE=spark ...")
+    spoken = _spoken(load_profile(given["PROFILE"], given.get("VARIANT")), arguments)
     request = Request(
         profile=given["PROFILE"],
         variant=given.get("VARIANT"),
+        sets=spoken.settings,
         verify=read("VERIFY", _verify, Verify.QUICK),
         accepted=read("ACCEPT_RISK", _words, ()),
-        extra=tuple(arguments),
+        extra=spoken.rest,
         chain=Chain(read("BASE_ENTRYPOINT", _argv, ()), read("BASE_CMD", _argv, ())),
     )
     options = ServeOptions(
@@ -62,6 +67,12 @@ def read_inside(env: Mapping[str, str], arguments: Sequence[str]) -> Inside:
         timing=Timing(grace_s=read("STOP_GRACE", _seconds, GRACE_S)),
     )
     return Inside(request, options, read("MODE", _mode, Mode.SUPERVISE))
+
+
+def _spoken(profile: Profile, arguments: Sequence[str]) -> Spoken:
+    """Arguments that are settings are judged; those of an image with a guarded entrypoint are its own business."""
+    takes_ours = profile.container is None or profile.container.pass_arguments
+    return settings_among(arguments) if takes_ours else Spoken(rest=tuple(arguments))
 
 
 class _Reader:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from moet_boot.errors import UsageError
-from moet_boot.preflight import Request, Verify, read_request
+from moet_boot.preflight import Request, Verify, prepare, read_request
 
 
 def test_only_a_profile() -> None:
@@ -28,6 +28,13 @@ def test_everything() -> None:
     assert (request.verify, request.runtime, request.engine) == (Verify.FULL, "process", "vllm")
     assert (request.sets, request.accepted, request.extra) == (("a=1",), ("MEM.FREE",), ("--x",))
     assert read_request("spark", runtime="docker").runtime == "docker"
+
+
+def test_an_argument_that_is_a_setting_is_judged_like_one() -> None:
+    request = read_request("rtx6000-b", dry_run=True, extra=["--port", "9001", "--kv-cache-dtype=bfloat16", "--mine"])
+    prepared = prepare(request, env={})
+    assert (prepared.plan.port, prepared.plan.argv[-1]) == (9001, "--mine")
+    assert [finding.id for finding in prepared.verdict.refusals] == ["RULE.KV_DTYPE"]
 
 
 @pytest.mark.parametrize("text", ["checkpoint", "=/data", "checkpoint=", "="])

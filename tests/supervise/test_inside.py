@@ -23,6 +23,11 @@ def test_only_the_profile_is_needed() -> None:
     assert not inside.options.observe_only
 
 
+def test_arguments_that_are_settings_are_judged_like_them() -> None:
+    request = read_inside({"MOET_BOOT_PROFILE": "rtx6000-b"}, ["--max-num-seqs", "64", "--mine"]).request
+    assert (request.sets, request.extra) == (("--max-num-seqs=64",), ("--mine",))
+
+
 def test_the_server_is_gone_before_docker_stop_loses_patience() -> None:
     assert read_inside({"MOET_BOOT_PROFILE": "spark"}, []).options.timing.grace_s == GRACE_S < DOCKER_STOP_S
 
