@@ -15,8 +15,10 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def build(
     *,
-    checkpoint: Annotated[Path, typer.Option(help="Folder of a DeepSeek-V4-Flash checkpoint (safetensors).")],
-    out: Annotated[Path, typer.Option(help="The .moet2pf file to make.")],
+    checkpoint: Annotated[
+        Path, typer.Option(readable=False, help="Folder of a DeepSeek-V4-Flash checkpoint (safetensors).")
+    ],
+    out: Annotated[Path, typer.Option(readable=False, help="The .moet2pf file to make.")],
     repo: Annotated[str, typer.Option(help="Written into the header: where the checkpoint is from.")],
     revision: Annotated[str, typer.Option(help="Written into the header: its commit, 40 hex digits.")],
     threads: Annotated[int | None, typer.Option(min=1, max=32, help="Default: 8 + 2 a CPU, at most 24.")] = None,

@@ -11,17 +11,23 @@ from moet_boot.planes.convert_request import Container, ConvertRequest, Fp4
 
 app = typer.Typer(add_completion=False)
 
-Checkpoint = Annotated[Path | None, typer.Option(help="Gives identity, geometry, and FP4 parts that SRC lacks.")]
+Checkpoint = Annotated[
+    Path | None, typer.Option(readable=False, help="Gives identity, geometry, and FP4 parts that SRC lacks.")
+]
 ServedPath = Annotated[str | None, typer.Option(help="The model string exactly as the server gets it, e.g. /model.")]
 Parts = Annotated[Fp4, typer.Option(help="FP4 parts: auto takes what SRC or checkpoint give; delta is a pool's pack.")]
 
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(help="A plane file, pack, store or planes cache.", metavar="SRC")],
+    source: Annotated[
+        Path, typer.Argument(readable=False, help="A plane file, pack, store or planes cache.", metavar="SRC")
+    ],
     *,
     to: Annotated[Container, typer.Option(help="Format of the result.")],
-    out: Annotated[Path, typer.Option(help="A file for moet2pf; the store's or cache's root folder otherwise.")],
+    out: Annotated[
+        Path, typer.Option(readable=False, help="A file for moet2pf; the store's or cache's root folder otherwise.")
+    ],
     checkpoint: Checkpoint = None,
     served_path: ServedPath = None,
     ckpt_id: Annotated[str | None, typer.Option(help="The identity itself, instead of computing it.")] = None,

@@ -13,10 +13,12 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def diff(
-    a: Annotated[Path, typer.Argument(help="A plane file, pack, store or planes cache.")],
-    b: Annotated[Path, typer.Argument(help="Another, in the same or another container.")],
+    a: Annotated[Path, typer.Argument(readable=False, help="A plane file, pack, store or planes cache.")],
+    b: Annotated[Path, typer.Argument(readable=False, help="Another, in the same or another container.")],
     *,
-    checkpoint: Annotated[Path | None, typer.Option(help="Whose config.json gives the geometry.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(readable=False, help="Whose config.json gives the geometry.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document; progress as NDJSON on stderr.")] = False,
 ) -> int:
     """Do two artefacts hold the same planes, whatever their containers? Names every slot that differs.

@@ -13,9 +13,13 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def inspect(
-    paths: Annotated[list[Path], typer.Argument(help="Plane files, packs, stores, planes caches.", metavar="PATH...")],
+    paths: Annotated[
+        list[Path], typer.Argument(readable=False, help="Plane files, packs, stores, planes caches.", metavar="PATH...")
+    ],
     *,
-    checkpoint: Annotated[Path | None, typer.Option(help="Whose config.json gives the geometry.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(readable=False, help="Whose config.json gives the geometry.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """What lies here: format, geometry, identity, layers, real size, holes. Reads no slot, changes nothing.

@@ -24,7 +24,9 @@ def skip_forecast(
     variant: Variant = None,
     set_: Sets = None,
     env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE of the server's environment; repeatable.")] = None,
-    model_dir: Annotated[Path | None, typer.Option(help="The checkpoint's folder on this machine.")] = None,
+    model_dir: Annotated[
+        Path | None, typer.Option(readable=False, help="The checkpoint's folder on this machine.")
+    ] = None,
     served_path: Annotated[str | None, typer.Option(help="The model string exactly as the server gets it.")] = None,
     map_: Mounts = None,
     server: Annotated[ServerVersion | None, typer.Option(help="Whose rules: pull request 16 or the main line.")] = None,

@@ -16,11 +16,11 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def verify(
-    file: Annotated[Path, typer.Argument(help="A .moet2pf file.")],
+    file: Annotated[Path, typer.Argument(readable=False, help="A .moet2pf file.")],
     *,
     mode: Annotated[VerifyMode, typer.Option(help="A few slots, a seeded share of them, or all.")] = VerifyMode.QUICK,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Compare with this checkpoint's config.json and index.")
+        Path | None, typer.Option(readable=False, help="Compare with this checkpoint's config.json and index.")
     ] = None,
     rebuild: Annotated[int, typer.Option(min=0, help="Build so many slots from the checkpoint and compare.")] = 0,
     revision: Annotated[

@@ -39,6 +39,20 @@ def forecast_arguments(env: dict[str, str], model: str, server: ServerVersion) -
     return ["skip-forecast", *options, "--model-dir", CHECKPOINT, "--served-path", model, "--server", server]
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [["verify", OWN], ["inspect", OWN], ["diff", OWN, OWN], ["convert", OWN, "--to", "moet2pf", "--out", "OUT"]],
+    ids=lambda argv: argv[0],
+)
+def test_permission_is_a_matter_of_the_file_and_not_of_usage(
+    argv: list[str | Path], tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the command line must not look at it first, whose answer would be exit 2: opening the file gives 5
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    code, _, _ = call(capsys, *(tmp_path / "out" if part == "OUT" else part for part in argv))
+    assert code == 0
+
+
 @pytest.mark.parametrize("server", ServerVersion)
 @pytest.mark.parametrize("identity", ["P01", "P06", "P07", "P12", "P18", "P22", "C02", "C15", "C19", "C21", "C23"])
 def test_forecasts_of_golden_cases(identity: str, server: ServerVersion, tmp_path: Path, capsys: Captured) -> None:
