@@ -21,5 +21,5 @@ def write_bug_log(bug: Exception, argv: list[str]) -> Path:
         "",
         "".join(traceback.format_exception(bug)),
     ]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    path.write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
     return path

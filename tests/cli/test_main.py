@@ -111,6 +111,17 @@ def test_a_bug_is_70_with_a_log_that_has_the_traceback(
     assert __version__ in log.read_text()
 
 
+def test_a_bug_of_a_command_that_is_no_text_has_its_log_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(cli, "app", raising(ZeroDivisionError("oops")))
+    assert run(["serve", "caf\udcff"]) == 70
+    assert "oops" in capsys.readouterr().err
+    assert any("caf\\udcff" in log.read_text() for log in tmp_path.rglob("*.log"))
+
+
 def all_commands() -> list[list[str]]:
     """Every command as its words, those of groups too."""
     found: list[list[str]] = []
