@@ -71,6 +71,7 @@ def build_planes(
         header = Header(checkpoint.geometry, repo, revision, index_sha256=checkpoint.index_sha256)
         with PlaneFileWriter(out, header, checkpoint.fingerprint, overwrite=overwrite) as writer:
             resumed = _write_slots(checkpoint, writer, threads or default_threads(), on_slots)
+            checkpoint.require_unchanged()
             read_back = _ReadBack(on_whole_file)
             writer.finish(read_back if whole_file else None)
         slots = header.geometry.n_slots

@@ -100,9 +100,24 @@ class Checkpoint:
     @property
     def fingerprint(self) -> bytes:
         """Changes when a shard is replaced: names, sizes and times of all shards with experts."""
-        shards = {span.shard for expert in self._experts for span in (expert.w1, expert.w2, expert.w3)}
-        facts = sorted((shard.path.name, shard.size, shard.stat.st_mtime_ns) for shard in shards)
-        return json.dumps([self.index_sha256.hex(), facts]).encode()
+        states = sorted(
+            (shard.path.name, shard.size, shard.state.mtime_ns, shard.state.ctime_ns) for shard in self._shards
+        )
+        return json.dumps([self.index_sha256.hex(), states]).encode()
+
+    def require_unchanged(self) -> None:
+        """Raise ArtefactDamagedError when somebody wrote to a shard since it was opened."""
+        changed = sorted(str(shard.path) for shard in self._shards if shard.changed)
+        if changed:
+            raise ArtefactDamagedError(
+                f"{', '.join(changed)} changed while planes were made from it",
+                fix="wait until nobody writes to the checkpoint, then run the same command again",
+            )
+
+    @property
+    def _shards(self) -> set[DirectReader]:
+        """The shards with experts."""
+        return {span.shard for expert in self._experts for span in (expert.w1, expert.w2, expert.w3)}
 
     def _find_tensors(self, stack: ExitStack) -> dict[str, TensorSpan]:
         by_shard = self._index_by_shard()

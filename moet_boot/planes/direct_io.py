@@ -10,11 +10,13 @@ import mmap
 import os
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError
+from moet_boot.planes.file_state import FileState
 from moet_boot.planes.geometry import ALIGN, align_up
 
 _KINDS = (
@@ -51,12 +53,21 @@ class DirectReader:
         self.bytes_read = 0
         self._lock = threading.Lock()
         self.fd = self._open()
-        self.stat = os.fstat(self.fd)
+        self.state = FileState.of(os.fstat(self.fd))
 
     @property
     def size(self) -> int:
         """Bytes of the file when it was opened."""
-        return self.stat.st_size
+        return self.state.size
+
+    @property
+    def changed(self) -> bool:
+        """Whether somebody wrote to the file, replaced or removed it, after it was opened."""
+        try:
+            now = FileState.of(self.path.stat())
+        except OSError:
+            return True
+        return replace(now, ctime_ns=0) != replace(self.state, ctime_ns=0)  # a new link or mode changes no byte
 
     @property
     def io(self) -> str:

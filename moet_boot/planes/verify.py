@@ -1,6 +1,5 @@
 """`verify_file`: is this plane file whole, and is it what it claims to be."""
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,8 +38,8 @@ def verify_file(
         digest = _digest(reader, facts, options, on_whole_file)
         known = KNOWN_FILES.get(digest) if digest else None
         findings = _with_whole_file(findings, facts, digest, known)
-        if os.fstat(reader.fd).st_mtime_ns != reader.stat.st_mtime_ns:
-            findings = replace(findings, problems=(*findings.problems, "it was written to while it was verified"))
+        if reader.changed:
+            findings = replace(findings, problems=(*findings.problems, "it changed while it was verified"))
         return VerifyReport(
             path=path,
             format=facts.format,
@@ -51,7 +50,7 @@ def verify_file(
             known=known,
             io=reader.io,
             bytes_read=reader.bytes_read,
-            mtime_ns=reader.stat.st_mtime_ns,
+            state=reader.state,
             duration_s=time.monotonic() - started,
         )
 

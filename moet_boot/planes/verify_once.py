@@ -36,8 +36,10 @@ def _recorded(report: VerifyReport) -> VerifyReport:
     if not 0 < report.findings.body_offset <= MAX_HEAD_BYTES:
         return report
     try:
-        write_stamp(report.path, report.findings.body_offset, report.mtime_ns)
+        if write_stamp(report.path, report.findings.body_offset, report.state):
+            return report
+        reason = "the file was changed meanwhile"
     except MoetBootError as failure:
-        notes = (*report.findings.notes, f"this verification is not on record: {failure.what}")
-        return replace(report, findings=replace(report.findings, notes=notes))
-    return report
+        reason = failure.what
+    notes = (*report.findings.notes, f"this verification is not on record: {reason}")
+    return replace(report, findings=replace(report.findings, notes=notes))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from moet_boot.planes.checkpoint import CheckpointIdentity
 from moet_boot.planes.discovery import Discovery
+from moet_boot.planes.file_state import FileState
 from moet_boot.planes.moet2pf_read import FileFormat
 from moet_boot.planes.stamp import Stamp
 from moet_boot.planes.workers import default_threads
@@ -81,7 +82,7 @@ class VerifyReport:
     known: str | None
     io: str
     bytes_read: int
-    mtime_ns: int
+    state: FileState
     duration_s: float
     stamp: Stamp | None = None
 

@@ -88,6 +88,36 @@ def test_the_full_size_expert(tmp_path: Path) -> None:
     assert np.array_equal(np.frombuffer(slot, dtype=np.uint8), slot_2bit(expert))
 
 
+def test_a_shard_that_changes_meanwhile_is_an_error_and_gives_no_file(out: Path, tmp_path: Path) -> None:
+    folder = copy_checkpoint(tmp_path)
+
+    def touch(done: int, total: int) -> None:
+        if done == total:
+            flip(folder / SHARD, (folder / SHARD).stat().st_size - 1)
+            os.utime(folder / SHARD, ns=(0, 0))
+
+    with pytest.raises(ArtefactDamagedError, match=f"{SHARD} changed while"):
+        build(folder, out, on_slots=touch)
+    assert not out.exists()
+    assert build(folder, out).resumed == 0
+
+
+def test_slots_of_a_shard_whose_time_was_put_back_are_not_resumed(out: Path, tmp_path: Path) -> None:
+    folder = copy_checkpoint(tmp_path)
+    shard = folder / SHARD
+    times = (shard.stat().st_atime_ns, shard.stat().st_mtime_ns)
+
+    def stop(done: int, total: int) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(folder, out, on_slots=stop)
+    flip(shard, shard.stat().st_size - 1)
+    os.utime(shard, ns=times)
+    assert build(folder, out).resumed == 0
+
+
 def test_neither_the_checkpoint_nor_the_result_enters_the_page_cache(out: Path, tmp_path: Path) -> None:
     from testing.page_cache import drop_from_cache
 

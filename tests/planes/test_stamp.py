@@ -7,6 +7,7 @@ import pytest
 
 from moet_boot.errors import MoetBootError
 from moet_boot.places import state_dir
+from moet_boot.planes.file_state import FileState
 from moet_boot.planes.stamp import stamp_is_valid, valid_stamp, write_stamp
 from moet_boot.planes.verify_once import verify_once
 from moet_boot.planes.verify_report import VerifyMode, VerifyOptions
@@ -31,7 +32,7 @@ def test_a_verified_file_is_remembered(verified: Path) -> None:
     assert stamp_is_valid(verified)
     stamp = valid_stamp(verified)
     assert stamp is not None
-    assert (stamp.size, stamp.head_bytes, stamp.path) == (237_568, 8192, str(verified))
+    assert (stamp.file.size, stamp.head_bytes, stamp.path) == (237_568, 8192, str(verified))
 
 
 def test_a_file_never_verified_is_not(tmp_path: Path) -> None:
@@ -63,10 +64,23 @@ def replace_by_a_copy(path: Path) -> None:
     os.utime(path, ns=times)
 
 
+def change_a_slot_keeping_the_time(path: Path) -> None:
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    flip(path, path.stat().st_size - 20_000)
+    os.utime(path, ns=times)
+
+
 @pytest.mark.parametrize(
     "change",
-    [touch, change_table_keeping_the_time, grow_keeping_the_time, replace_by_a_copy, Path.unlink],
-    ids=["mtime", "table", "size", "inode", "gone"],
+    [
+        touch,
+        change_table_keeping_the_time,
+        change_a_slot_keeping_the_time,
+        grow_keeping_the_time,
+        replace_by_a_copy,
+        Path.unlink,
+    ],
+    ids=["mtime", "table", "ctime", "size", "inode", "gone"],
 )
 def test_any_change_of_the_file_ends_the_stamp(verified: Path, change: Callable[[Path], None]) -> None:
     change(verified)
@@ -75,14 +89,15 @@ def test_any_change_of_the_file_ends_the_stamp(verified: Path, change: Callable[
 
 def test_another_device_ends_the_stamp(verified: Path) -> None:
     stamp = json.loads(only_stamp().read_text())
-    only_stamp().write_text(json.dumps({**stamp, "device": stamp["device"] + 1}))
+    stamp["file"]["device"] += 1
+    only_stamp().write_text(json.dumps(stamp))
     assert not stamp_is_valid(verified)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", "{}", '{"head_bytes": 8192}', "\0" * 100],
-    ids=["empty", "cut", "list", "null", "no keys", "few keys", "zeros"],
+    ["", "{", "[]", "null", "{}", '{"head_bytes": 8192}', '{"file": 1}', "\0" * 100],
+    ids=["empty", "cut", "list", "null", "no keys", "few keys", "other kind", "zeros"],
 )
 def test_a_damaged_stamp_is_no_stamp(verified: Path, text: str) -> None:
     only_stamp().write_text(text)
@@ -98,8 +113,8 @@ def test_a_stamp_with_an_impossible_head_is_no_stamp(verified: Path, head: objec
 
 def test_a_file_that_changed_after_the_verification_is_not_recorded(tmp_path: Path) -> None:
     path = copy_of(OWN, tmp_path)
-    seen = path.stat().st_mtime_ns
-    touch(path)
+    seen = FileState.of(path.stat())
+    change_a_slot_keeping_the_time(path)
     assert not write_stamp(path, 8192, seen)
     assert not stamp_is_valid(path)
     assert list((state_dir() / "stamps").iterdir()) == []
@@ -109,6 +124,12 @@ def test_the_stamp_belongs_to_the_file_and_not_to_the_name(verified: Path) -> No
     link = verified.with_name("link")
     link.symlink_to(verified)
     assert stamp_is_valid(link)
+
+
+def test_a_name_that_is_no_text_can_be_on_record(tmp_path: Path) -> None:
+    path = copy_of(OWN, tmp_path).rename(tmp_path / os.fsdecode(b"planes\xff"))
+    assert not verify_once(path, FULL).findings.notes
+    assert stamp_is_valid(path)
 
 
 def test_a_loop_of_links_has_no_stamp(tmp_path: Path) -> None:
@@ -122,7 +143,7 @@ def test_a_state_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path, m
     (tmp_path / "blocked").write_text("")
     monkeypatch.setenv("MOET_BOOT_STATE_DIR", str(tmp_path / "blocked" / "state"))
     with pytest.raises(MoetBootError, match="cannot create"):
-        write_stamp(path, 8192, path.stat().st_mtime_ns)
+        write_stamp(path, 8192, FileState.of(path.stat()))
 
 
 def test_a_disk_that_is_full_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,4 +153,4 @@ def test_a_disk_that_is_full_is_one_clear_error(tmp_path: Path, monkeypatch: pyt
     path = copy_of(OWN, tmp_path)
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(MoetBootError, match="No space left"):
-        write_stamp(path, 8192, path.stat().st_mtime_ns)
+        write_stamp(path, 8192, FileState.of(path.stat()))

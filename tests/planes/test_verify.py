@@ -76,7 +76,7 @@ def test_a_file_that_shrinks_meanwhile_is_bad_and_no_crash(tmp_path: Path, monke
     monkeypatch.setattr(verify, "verify_own", shrinking(path, verify_own))
     report = verify_file(path, FULL)
     assert "the file ends at" in bad(report)[7]
-    assert "it was written to while it was verified" in report.findings.problems
+    assert "it changed while it was verified" in report.findings.problems
 
 
 def shrinking(path: Path, call: Callable[..., Any]) -> Callable[..., Any]:

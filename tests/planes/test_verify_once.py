@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from moet_boot.planes.checkpoint import read_identity
+from moet_boot.planes.direct_io import DirectReader
 from moet_boot.planes.geometry import Geometry
-from moet_boot.planes.stamp import stamp_is_valid
+from moet_boot.planes.stamp import stamp_is_valid, write_stamp
 from moet_boot.planes.verify_once import verify_once
 from moet_boot.planes.verify_report import VerifyMode, VerifyOptions
 from testing.golden import GOLDEN
@@ -45,11 +46,11 @@ def test_a_changed_file_is_verified_in_full(big: Path) -> None:
     assert report.findings.verified == 24
 
 
-def test_damage_that_hides_from_the_record_is_found_where_the_quick_look_goes(big: Path) -> None:
+def test_damage_by_the_disk_itself_is_found_where_the_quick_look_goes(big: Path) -> None:
     verify_once(big, FULL)
-    times = (big.stat().st_atime_ns, big.stat().st_mtime_ns)
     flip(big, 8192)
-    os.utime(big, ns=times)
+    with DirectReader(big) as reader:  # what rots changes no time: put the record right
+        assert write_stamp(big, 8192, reader.state)
     report = verify_once(big, FULL)
     assert report.stamp is not None
     assert not report.ok
@@ -67,6 +68,26 @@ def test_less_than_a_full_proof_is_not_recorded(big: Path, options: VerifyOption
 def test_a_damaged_file_is_not_recorded(big: Path) -> None:
     flip(big, 9000)
     assert not verify_once(big, FULL).ok
+    assert not stamp_is_valid(big)
+
+
+def test_a_file_replaced_meanwhile_by_one_of_the_same_time_is_not_called_good(big: Path) -> None:
+    def replace_it(done: int, total: int) -> None:
+        if done == total:
+            times = (big.stat().st_atime_ns, big.stat().st_mtime_ns)
+            big.with_name("other").write_bytes(big.read_bytes())
+            os.utime(big.with_name("other"), ns=times)
+            big.with_name("other").rename(big)
+
+    report = verify_once(big, FULL, on_slots=replace_it)
+    assert report.findings.problems == ("it changed while it was verified",)
+    assert not stamp_is_valid(big)
+
+
+def test_a_file_of_which_only_the_mode_changed_meanwhile_is_good_but_not_recorded(big: Path) -> None:
+    report = verify_once(big, FULL, on_slots=lambda *_: big.chmod(0o600))
+    assert report.complete
+    assert report.findings.notes == ("this verification is not on record: the file was changed meanwhile",)
     assert not stamp_is_valid(big)
 
 

@@ -72,7 +72,7 @@ def test_none_reads_nothing(planes: Path) -> None:
 
 def test_a_full_verification_on_record_stands_for_any_unless_a_fresh_one_is_wanted(planes: Path) -> None:
     report = verify_file(planes, VerifyOptions(mode=VerifyMode.FULL))
-    assert stamp.write_stamp(planes, report.findings.body_offset, report.mtime_ns)
+    assert stamp.write_stamp(planes, report.findings.body_offset, report.state)
     assert verified(planes, "quick").verified == "stamp"
     assert verified(planes, "full").verified == "stamp"
     assert verified(planes, "fresh").verified == "full"
