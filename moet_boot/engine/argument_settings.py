@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from moet_boot.engine.flags import is_option
-from moet_boot.profile.vllm_flags import canonical, server_flags
+from moet_boot.profile.vllm_flags import canonical, settable_flags
 
 _NOTHING = {"", "null", "None"}
 """Values that a KEY=VALUE would read as taking the setting away."""
@@ -40,7 +40,7 @@ def _setting(words: list[str]) -> str | None:
     """Take a setting off the front of `words`; None, and nothing taken, if there is none."""
     name, has_value, value = words[0].partition("=")
     found = _flag(name) if is_option(words[0]) else None
-    kind = server_flags()[found[0]].kind if found else "list"
+    kind = settable_flags()[found[0]].kind if found else "list"
     if found is None or kind == "list" or (kind == "bool" and has_value):
         return None
     flag, inverted = found
@@ -60,5 +60,5 @@ def _flag(name: str) -> tuple[str, bool] | None:
     found = canonical(name)
     if found is not None or not name.startswith("--"):
         return found
-    full = [flag for flag in server_flags() if flag.startswith(name.replace("_", "-"))]
+    full = [flag for flag in settable_flags() if flag.startswith(name.replace("_", "-"))]
     return (full[0], False) if len(full) == 1 else None

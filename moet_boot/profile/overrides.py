@@ -9,7 +9,7 @@ from moet_boot.profile.env_names import known_env, read_env
 from moet_boot.profile.model import Profile, as_text
 from moet_boot.profile.nearest import did_you_mean
 from moet_boot.profile.parts import PARTS, is_part, set_part
-from moet_boot.profile.vllm_flags import canonical, server_flags
+from moet_boot.profile.vllm_flags import canonical, settable_flags
 
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _BETWEEN_SETS = re.compile(r"[,\n](?=\s*-{0,2}[A-Za-z][\w.-]*=)")
@@ -75,26 +75,26 @@ def _set_env(profile: Profile, given: Assignment) -> Profile:
 
 
 def _set_flag(profile: Profile, given: Assignment) -> Profile:
-    found = canonical(given.key)
+    found, flags = canonical(given.key), settable_flags(profile.engine.vllm_version)
     if found is None:
-        known = [*server_flags(), *PARTS]
+        known = [*flags, *PARTS]
         raise given.refuse(
             "no such flag of the server",
             did_you_mean(given.key, known, "flags that moet-boot does not know go after `--` of `serve`"),
         )
     flag, inverted = found
-    if server_flags()[flag].kind == "bool":
+    if flags[flag].kind == "bool":
         return _set_switch(profile, flag, given, inverted=inverted)
-    value = None if given.removes else server_flags()[flag].read(given.text)
+    value = None if given.removes else flags[flag].read(given.text)
     setting = lay_over(profile.flags.get(flag), value, given)
     return profile.model_copy(update={"flags": {**profile.flags, flag: setting}})
 
 
 def _set_switch(profile: Profile, flag: str, given: Assignment, *, inverted: bool) -> Profile:
     """A switch is written in the form that is true: `--x`, or `--no-x` where the server has that."""
-    negative = f"--no-{flag.removeprefix('--')}"
-    wanted = None if given.removes else bool(server_flags()[flag].read(given.text)) is not inverted
-    name = negative if wanted is False and server_flags()[flag].negatable else flag
+    negative, known = f"--no-{flag.removeprefix('--')}", settable_flags(profile.engine.vllm_version)[flag]
+    wanted = None if given.removes else bool(known.read(given.text)) is not inverted
+    name = negative if wanted is False and known.negatable else flag
     value = True if wanted or name == negative else None
     before = next((form for form in (flag, negative) if form in profile.flags), None)
     old = profile.flags[before] if before else None

@@ -92,10 +92,22 @@ def server_flags(version: str | None = None) -> dict[str, ServerFlag]:
     return TypeAdapter(dict[str, ServerFlag]).validate_python(json.loads(text)["flags"])
 
 
+@cache
+def settable_flags(version: str | None = None) -> dict[str, ServerFlag]:
+    """Every flag that any copy knows, each as this version reads it where it has it (None: the newest).
+
+    A fork may know more than its release line, so a name of another line can be set; ENGINE.FLAGS speaks of it.
+    """
+    every: dict[str, ServerFlag] = {}
+    for copied in reversed(_FILES):
+        every |= server_flags(copied)
+    return every | server_flags(catalogue_version(version))
+
+
 def canonical(name: str) -> tuple[str, bool] | None:
     """The long name of a flag written in any way (`max_num_seqs`, `-tp`), and whether it is its `--no-` form."""
     dashed = "--" + name.lstrip("-").replace("_", "-")
-    known = server_flags()
+    known = settable_flags()
     if dashed in known:
         return dashed, False
     for flag, facts in known.items():

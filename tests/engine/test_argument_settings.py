@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moet_boot.engine.argument_settings import settings_among
-from moet_boot.profile.vllm_flags import server_flags
+from moet_boot.profile.vllm_flags import settable_flags
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,7 @@ from moet_boot.profile.vllm_flags import server_flags
         ("--quantization None", [], ["--quantization", "None"]),
         ("--max- 3", [], ["--max-", "3"]),
         ("word --seed 7 - -3", ["--seed=7"], ["word", "-", "-3"]),
+        ("--max-num-partial-prefills 2", ["--max-num-partial-prefills=2"], []),
         ("", [], []),
     ],
 )
@@ -34,11 +35,13 @@ def test_what_is_a_setting(arguments: str, settings: list[str], rest: list[str])
     assert (list(spoken.settings), list(spoken.rest)) == (settings, rest)
 
 
-@given(st.lists(st.text(max_size=12) | st.sampled_from([*sorted(server_flags()), "--port=1", "7", "-tp"]), max_size=8))
+@given(
+    st.lists(st.text(max_size=12) | st.sampled_from([*sorted(settable_flags()), "--port=1", "7", "-tp"]), max_size=8)
+)
 def test_nothing_is_lost(arguments: list[str]) -> None:
     spoken = settings_among(arguments)
     left = list(spoken.rest)
     assert [word for word in arguments if word in left] == left or len(left) < len(arguments)
     words = sum(1 if text.endswith(("=true", "=false")) or text in arguments else 2 for text in spoken.settings)
     assert len(left) + words >= len(arguments)
-    assert all(text.partition("=")[0] in server_flags() for text in spoken.settings)
+    assert all(text.partition("=")[0] in settable_flags() for text in spoken.settings)

@@ -169,6 +169,31 @@ def test_what_cannot_be_set(setting: str, what: str, fix: str) -> None:
     assert caught.value.code is Exit.USAGE
 
 
+@pytest.mark.parametrize(
+    ("profile", "setting", "flag", "value"),
+    [
+        ("rtx6000-a", "max-num-partial-prefills=2", "--max-num-partial-prefills", 2),
+        ("rtx6000-b", "override_attention_dtype=fp8", "--override-attention-dtype", "fp8"),
+        ("rtx6000-a", "calculate-kv-scales=true", "--calculate-kv-scales", True),
+        ("rtx6000-a", "mamba-cache-mode=all", "--mamba-cache-mode", "all"),
+        ("rtx6000-a", "max-num-active-seqs=4", "--max-num-active-seqs", 4),
+        ("rtx6000-a", "device-memory-utilization=0.9", "--gpu-memory-utilization", 0.9),
+        ("demo", "max-num-partial-prefills=2", "--max-num-partial-prefills", 2),
+    ],
+    ids=["0.24-only", "in-other-letters", "a-switch", "0.24-only-choice", "0.32-only", "0.32-only-name", "of-the-past"],
+)
+def test_flags_of_every_release_line_that_is_known_can_be_set(
+    profile: str, setting: str, flag: str, value: SettingValue
+) -> None:
+    assert with_sets(profile, setting).flags[flag].value == value
+
+
+def test_a_value_is_read_as_the_profiles_own_release_line_reads_it() -> None:
+    with pytest.raises(UsageError, match="expected one of"):
+        with_sets("rtx6000-a", "gdn-prefill-backend=aiter_flydsl")
+    assert with_sets("demo", "gdn-prefill-backend=aiter_flydsl").flags["--gdn-prefill-backend"].value == "aiter_flydsl"
+
+
 def test_a_mistake_is_said_of_the_layer_that_made_it() -> None:
     with pytest.raises(UsageError, match=r"^MOET_BOOT_SET max-modle-len=3: "):
         apply_overrides(shipped("demo"), [], env={"MOET_BOOT_SET": "max-modle-len=3"})
