@@ -172,6 +172,7 @@ class BootAttempt:
             return guarded
         self._read_log()
         summary = self.hands.server.stop(0)
+        self.hands.listener.down()
         if ended.outside in {Outside.PERSON, Outside.REMOVED}:
             self.hands.listener.note(ended.outside.value)
             return AttemptEnd(Cause.OUTSIDE, self._ready, server_exit=ended, stop=summary)
@@ -277,7 +278,12 @@ class BootAttempt:
         signal_number: int | None = None,
         grace_s: float | None = None,
     ) -> AttemptEnd:
-        summary = self.hands.server.stop(self.timing.grace_s if grace_s is None else grace_s)
+        grace = self.timing.grace_s if grace_s is None else grace_s
+        if grace:
+            self.hands.listener.down()
+        summary = self.hands.server.stop(grace)
+        if not grace:  # a kill waits for nobody who may write to a disk
+            self.hands.listener.down()
         return AttemptEnd(
             cause, self._ready, failure, signal_number, server_exit=self.hands.server.exited(), stop=summary
         )

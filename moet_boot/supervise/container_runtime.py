@@ -46,6 +46,6 @@ def container_attempt(shared: Supervision, number: int) -> AttemptEnd:
         shared.prepared.plan,
         docker,
         LogFile(shared.log_path(number)),
-        clock=ImpatientClock(patience.lost),
+        clock=ImpatientClock(patience.lost, shared.look),
     )
     return run_attempt(shared, server, number, leashed=False, patience=patience)

@@ -15,6 +15,9 @@ class Listener:
     def ready(self, at_s: float) -> None:
         """The server generated its first token."""
 
+    def down(self) -> None:
+        """The server serves no more: it ended, or is being stopped."""
+
     def answer(self, question: str, text: str) -> None:
         """The server answered a question."""
 

@@ -15,7 +15,8 @@ from moet_boot.supervise.status import Status, remove_status, write_status
 
 RECENT_POINTS = 60
 EXTEND_SECONDS = 120
-"""How much more time systemd is asked for at each sign of progress of a boot."""
+"""How much more time systemd is asked for, again and again while it waits for readiness: phases have deadlines here."""
+EXTEND_EVERY_S = 30.0
 
 
 class Several(Listener):
@@ -31,6 +32,10 @@ class Several(Listener):
     def ready(self, at_s: float) -> None:
         for each in self._listeners:
             each.ready(at_s)
+
+    def down(self) -> None:
+        for each in self._listeners:
+            each.down()
 
     def answer(self, question: str, text: str) -> None:
         for each in self._listeners:
@@ -60,6 +65,9 @@ class SituationListener(Listener):
         del pid
         self._now.restarts += self._begun
         self._begun = True
+        self.down()
+
+    def down(self) -> None:
         self._now.ready = False
         self._now.phase = Phase.STARTING
         self._now.boot_seconds = None
@@ -102,6 +110,9 @@ class StatusFile(Listener):
         del at_s
         self._write()
 
+    def down(self) -> None:
+        self._write()
+
     def note(self, text: str) -> None:
         self._status.note = text
         self._write()
@@ -137,13 +148,14 @@ class Systemd(Listener):
     def __init__(self, notifier: SystemdNotifier, clock: Callable[[], float] = time.monotonic) -> None:
         self._notifier, self._clock = notifier, clock
         self._next_sign = 0.0
+        self._next_request: float | None = 0.0
 
     def phase(self, phase: Phase, at_s: float) -> None:
         del at_s
-        extend = f"EXTEND_TIMEOUT_USEC={EXTEND_SECONDS * 1_000_000}"
-        self._notifier.send(f"STATUS={phase.words}", f"MAINPID={os.getpid()}", extend)
+        self._notifier.send(f"STATUS={phase.words}", f"MAINPID={os.getpid()}")
 
     def ready(self, at_s: float) -> None:
+        self._next_request = None
         self._notifier.send("READY=1", f"STATUS=serving, ready after {at_s:.0f} s")
 
     def note(self, text: str) -> None:
@@ -152,7 +164,10 @@ class Systemd(Listener):
 
     def tick(self, available_bytes: int | None) -> None:
         del available_bytes
-        interval = self._notifier.watchdog_s
-        if interval is not None and self._clock() >= self._next_sign:
-            self._next_sign = self._clock() + interval / 2
+        now, interval = self._clock(), self._notifier.watchdog_s
+        if interval is not None and now >= self._next_sign:
+            self._next_sign = now + interval / 2
             self._notifier.send("WATCHDOG=1")
+        if self._next_request is not None and now >= self._next_request:
+            self._next_request = now + EXTEND_EVERY_S
+            self._notifier.send(f"EXTEND_TIMEOUT_USEC={EXTEND_SECONDS * 1_000_000}")

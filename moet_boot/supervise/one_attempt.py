@@ -34,6 +34,10 @@ class Supervision:
     stop_when_ready: bool = False
     observe_only: bool = False
 
+    def look(self) -> None:
+        """Tell the listeners that moet-boot lives, while it waits for something."""
+        self.listener.tick(self.memory.available_bytes())
+
     def log_path(self, number: int) -> Path:
         """The server's log of one attempt."""
         return self.folder / f"server-{number}.log"

@@ -23,6 +23,6 @@ def process_attempt(shared: Supervision, number: int) -> AttemptEnd:
         server = ServerProcess(
             Command(plan.argv, env, leash=tuple(leashed(())), host=plan.host, port=plan.port),
             LogFile(shared.log_path(number)),
-            clock=ImpatientClock(patience.lost),
+            clock=ImpatientClock(patience.lost, shared.look),
         )
         return run_attempt(shared, server, number, leashed=True, patience=patience)

@@ -89,6 +89,7 @@ class Session:
             interrupted = self._interrupted()
             if interrupted:
                 return interrupted
+            self.listener.tick(self.memory.available_bytes())
             self.clock.sleep(min(0.5, max(until - self.clock.now(), 0.01)))
         settled = wait_for_memory(
             self.memory,
@@ -96,6 +97,7 @@ class Session:
             needed_bytes=self.needed_bytes,
             timeout_s=self.settle_s,
             cancelled=lambda: self.signals.waiting,
+            looked=self.listener.tick,
         )
         interrupted = self._interrupted()
         if interrupted:

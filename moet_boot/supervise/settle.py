@@ -27,9 +27,12 @@ def wait_for_memory(
     needed_bytes: int,
     timeout_s: float,
     cancelled: Callable[[], bool],
+    looked: Callable[[int], None] = lambda _available: None,
     look_every_s: float = 1.0,
 ) -> Settled:
     """Poll MemAvailable until it covers `needed_bytes` and has stopped rising, or the time is up or `cancelled`.
+
+    `looked` hears of each look.
 
     The driver gives pages back late on unified memory (field notes 7: 60 s to minutes), so neither "exited"
     nor a fixed wait is evidence.
@@ -42,6 +45,7 @@ def wait_for_memory(
         elapsed = clock.now() - started
         if seen is None:
             return Settled(False, elapsed, None, "MemAvailable cannot be read")
+        looked(seen)
         steady = steady + 1 if last is not None and seen - last < STEADY_BYTES else 0
         last = seen
         if seen >= needed_bytes and steady >= STEADY_LOOKS:

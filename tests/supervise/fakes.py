@@ -190,6 +190,14 @@ class Notes(Listener):
         self.phases: list[Phase] = []
         self.answers: list[str] = []
         self.ready_at: float | None = None
+        self.downs = 0
+        self.ticks: list[int | None] = []
+
+    def down(self) -> None:
+        self.downs += 1
+
+    def tick(self, available_bytes: int | None) -> None:
+        self.ticks.append(available_bytes)
 
     def phase(self, phase: Phase, at_s: float) -> None:
         self.phases.append(phase)

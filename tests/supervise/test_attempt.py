@@ -181,6 +181,22 @@ def test_a_signal_stops_the_server_cleanly_at_any_time(world: World, number: int
     assert world.server.stops == [Timing().grace_s]
 
 
+@pytest.mark.parametrize("number", [15, None], ids=["stopped", "died"])
+def test_whoever_listens_hears_that_it_serves_no_more(world: World, number: int | None) -> None:
+    def end() -> None:
+        if number is None:
+            world.server.end = ServerExit(1)
+        else:
+            world.signals.put(number)
+
+    world.prober.token = Probe(ok=True)
+    world.server.print("Application startup complete.")
+    world.clock.at(5, end)
+    world.attempt().run()
+    assert world.notes.ready_at is not None
+    assert world.notes.downs == 1
+
+
 def test_a_server_that_stops_generating_is_a_hang_after_several_looks(world: World) -> None:
     becomes_ready(world)
     world.clock.at(60, lambda: setattr(world.prober, "life", Probe(ok=False, step="generate", fault="no answer")))

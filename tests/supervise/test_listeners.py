@@ -110,7 +110,6 @@ def test_systemd_hears_of_phases_and_gets_ready_after_the_token() -> None:
     listener = Systemd(notifier)
     listener.phase(Phase.LOADING_WEIGHTS, 1.0)
     assert "STATUS=loading weights" in notifier.sent
-    assert any(line.startswith("EXTEND_TIMEOUT_USEC=") for line in notifier.sent)
     assert "READY=1" not in notifier.sent
     listener.ready(30.0)
     assert "READY=1" in notifier.sent
@@ -118,6 +117,38 @@ def test_systemd_hears_of_phases_and_gets_ready_after_the_token() -> None:
     assert notifier.sent[-1] == "STATUS=restarting"
     listener.note("it said:\nREADY=1\n")
     assert notifier.sent[-1] == "STATUS=it said: READY=1"
+
+
+def test_systemd_is_asked_for_time_all_through_a_boot_and_no_longer() -> None:
+    notifier, now = Recorded(), [0.0]
+    listener = Systemd(notifier, lambda: now[0])
+
+    def asked_in(minutes: int) -> int:
+        notifier.sent.clear()
+        for _ in range(minutes * 120):
+            now[0] += 0.5
+            listener.tick(None)
+        return notifier.sent.count("EXTEND_TIMEOUT_USEC=120000000")
+
+    assert asked_in(minutes=20) == 40, "one phase may take longer than systemd waits"
+    listener.down()
+    assert asked_in(minutes=5) == 10, "a restart before readiness is still the start of the unit"
+    listener.ready(1500.0)
+    assert asked_in(minutes=5) == 0
+
+
+def test_who_is_down_is_not_ready(situation: Situation, tmp_path: Path) -> None:
+    ears = Several([SituationListener(situation), StatusFile(a_status(), situation)])
+    ears.begin(7)
+    ears.phase(Phase.SERVING, 2.0)
+    ears.ready(2.0)
+    found = read_status(8123)
+    assert found is not None
+    assert found.status.ready
+    ears.down()
+    found = read_status(8123)
+    assert found is not None
+    assert (found.status.ready, situation.ready, situation.phase) == (False, False, Phase.STARTING)
 
 
 @pytest.mark.parametrize(("watchdog_s", "signs"), [(4.0, 5), (None, 0)], ids=["on", "off"])

@@ -95,16 +95,25 @@ def test_failures_that_stay_are_never_restarted_before_readiness(world: World, k
 
 
 def test_a_crash_is_restarted_after_memory_came_back_and_a_new_preflight(world: World) -> None:
-    world.memory.script = deque([2 * GIB, 4 * GIB, 9 * GIB, 30 * GIB, 60 * GIB, 60 * GIB, 60 * GIB, 60 * GIB])
     run = Run(world, [failed(), ASKED])
-    world.memory.script.appendleft(1 * GIB)
+    before = world.clock.now()
+    slowly = [gib * GIB for gib in (2, 4, 9, 30, 60, 60, 60, 60)]
+    world.clock.at(POLICY.backoff_s, lambda: world.memory.script.extend(slowly))
 
     ending = run.session().run()
+
+    assert world.clock.now() - before >= POLICY.backoff_s + len(slowly) - 1
 
     assert ending.exit_code is Exit.DONE
     assert run.preflights == 1
     assert world.on_disk().restarts == 1
     assert not world.memory.script  # it looked until the memory stopped rising
+
+
+def test_whoever_listens_has_a_sign_of_life_while_it_waits(world: World) -> None:
+    world.memory.available = 3 * GIB
+    Run(world, [failed(), ASKED]).session().run()
+    assert len(world.notes.ticks) >= 2 * POLICY.backoff_s + 60, "in the backoff, and while memory settles"
 
 
 def test_the_budget_ends_the_restarts(world: World) -> None:
