@@ -12,6 +12,7 @@ from moet_boot.errors import MoetBootError
 from moet_boot.guard.config import GuardConfig
 from moet_boot.guard.isolated import isolated
 from moet_boot.guard.messages import GuardEvent, Line, Target, line_pair, target_words
+from moet_boot.guard.processes import read_process
 from moet_boot.guard.sample import Sample
 from moet_boot.guard.spool import read_spool
 from moet_boot.phases import Phase
@@ -19,7 +20,9 @@ from moet_boot.phases import Phase
 START_S = 10.0
 """How long a guard may take to say that it is up."""
 SILENCE_S = 2.0
-"""A guard that has not said a word for so long counts as gone, though its process may exist (stopped, stuck)."""
+"""A guard that has not said a word for so long counts as gone, though its process may exist (stuck)."""
+STOPPED_S = 0.6
+"""The same when the kernel says that it is stopped (SIGSTOP, a debugger): then no load explains its silence."""
 AWAY_S = 1.0
 """Who has not listened for so long cannot tell silence from not having listened."""
 PROGRESS_S = 0.25
@@ -58,7 +61,8 @@ class GuardHandle:
         self._listen()
         if not self._line.open or self._process.poll() is not None:
             return False
-        return time.monotonic() - self._heard_s < SILENCE_S
+        silent_s = time.monotonic() - self._heard_s
+        return silent_s < SILENCE_S and not (silent_s >= STOPPED_S and self._is_stopped())
 
     def guard(self, target: Target) -> None:
         """Guard these processes and this cgroup from now on, instead of what was guarded before."""
@@ -109,6 +113,10 @@ class GuardHandle:
                 self._give_up()
             self._heard_s = time.monotonic()
             select.select([self._line], [], [], min(left, PROGRESS_S))
+
+    def _is_stopped(self) -> bool:
+        process = read_process(self.pid)
+        return process is not None and process.state in {"T", "t"}
 
     def _give_up(self) -> NoReturn:
         self._line.close()

@@ -136,8 +136,8 @@ class BootAttempt:
         if not self._guard.alive:
             failure = Failure(
                 FailureClass.UNKNOWN,
-                "the memory guard ended by itself, and the server must not run unguarded",
-                "somebody killed it, or it is a bug: report it with the receipt",
+                "the memory guard ended or fell silent, and the server must not run unguarded",
+                "somebody killed or stopped it, or it is a bug: report it with the receipt",
             )
             return self._stop(Cause.GUARD_LOST, failure=failure, grace_s=0)
         return None

@@ -190,14 +190,28 @@ class TestTheGuardsOwnEnd:
             assert len(read_spool(tmp_path / "spool")) >= 1, "the last samples survive"
 
     def test_a_guard_that_is_stopped_counts_as_gone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(handle_module, "SILENCE_S", 0.6)
+        monkeypatch.setattr(handle_module, "SILENCE_S", 3600.0)
         monkeypatch.setattr(handle_module, "END_S", 0.1)
         with guarding(tmp_path) as handle:
             assert handle.alive
             os.kill(handle.pid, signal.SIGSTOP)
-            assert until(lambda: not handle.alive, 2)
+            assert until(lambda: not handle.alive, 5)
             os.kill(handle.pid, signal.SIGCONT)
-            assert until(lambda: handle.alive, 2)
+            assert until(lambda: handle.alive, 5)
+
+    @pytest.mark.parametrize(
+        ("silent_s", "stopped", "alive"),
+        [(0.5, True, True), (0.7, True, False), (1.9, False, True), (2.1, False, False)],
+        ids=["a short stop", "stopped", "late, as on a loaded machine", "stuck"],
+    )
+    def test_silence_alone_needs_longer_than_a_stop_that_is_seen(
+        self, calm: GuardHandle, monkeypatch: pytest.MonkeyPatch, silent_s: float, stopped: bool, alive: bool
+    ) -> None:
+        monkeypatch.setattr(GuardHandle, "_listen", lambda _self: None)
+        monkeypatch.setattr(GuardHandle, "_is_stopped", lambda _self: stopped)
+        now = calm._heard_s + silent_s
+        monkeypatch.setattr("moet_boot.guard.handle.time.monotonic", lambda: now)
+        assert calm.alive is alive
 
     def test_a_supervisor_that_was_away_does_not_take_its_own_absence_for_silence(
         self, calm: GuardHandle, monkeypatch: pytest.MonkeyPatch
