@@ -5,7 +5,7 @@ from moet_boot.checks.gpu import cards, needed
 from moet_boot.checks.memory import LARGE_BYTES, NOTES, available_bytes, is_cause
 from moet_boot.checks.memory_held import just_stopped
 from moet_boot.checks.scope import GPU_ANSWERS, OWN_MEMORY
-from moet_boot.checks.tenants import Tenant, tenants
+from moet_boot.checks.tenants import Tenant, tenants, unlisted_processes
 from moet_boot.machine.snapshot import Gpu
 from moet_boot.profile.model import MemoryKind
 from moet_boot.units import format_bytes, from_gib
@@ -126,6 +126,14 @@ def processes(case: Case) -> Answer:
     unified = case.profile.hardware.memory is MemoryKind.UNIFIED
     found = (nvml.gpus if nvml else []) if unified else cards(case)
     others = tenants(found)
+    unlisted = unlisted_processes(nvml)
+    if not others and unlisted:
+        return warn(
+            unlisted,
+            "the processes of each GPU",
+            why="who holds GPU memory cannot be named; how much is free is judged all the same",
+            fix="look for other servers yourself: docker ps, ps aux",
+        )
     if not others:
         small = sum(len(card.processes) for card in found)
         return passed(f"{small} small processes (displays)" if small else "no GPU process", "no other tenant")

@@ -1,15 +1,17 @@
-"""The machine around it: HOST.ARCH, HOST.KERNEL, HOST.LIMITS, HOST.WSL, HOST.KILLER, HOST.CLOCK."""
+"""The machine around it: HOST.ARCH, KERNEL, LIMITS, SHM, WSL, KILLER, CLOCK."""
 
 from typing import assert_never
 
 from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.killers import Killer, killer_of
 from moet_boot.checks.memory import NOTES, available_bytes
-from moet_boot.checks.scope import PROCESS
+from moet_boot.checks.scope import GPU, PROCESS
 from moet_boot.units import format_bytes, from_gib
 
 LEAST_FILES = 4096
 """vLLM opens shards, sockets and pipes by the hundred; 1024 is the usual soft limit of a login."""
+LEAST_SHM_BYTES = from_gib(1)
+"""Docker's own default is 64 MiB, the published commands give 64 GiB; in between is moet-boot's judgement."""
 LEAST_YEAR = 2025
 
 
@@ -74,6 +76,28 @@ def limits(case: Case) -> Answer:
         f"{LEAST_FILES}",
         why="the engine opens shards, sockets and pipes by the hundred and ends when it cannot",
         fix=f"ulimit -n {LEAST_FILES} in the shell that starts moet-boot",
+    )
+
+
+@check("HOST.SHM", "room in shared memory", needs=("fs",), scope=GPU)
+def shm(case: Case) -> Answer:
+    """Room in the /dev/shm that the server will see: a container with its own gets what the profile says."""
+    container, place = case.plan.container, (case.snapshot.fs or {}).get("shm")
+    if container is not None and container.ipc != "host":
+        return skip("the container gets a /dev/shm of its own")
+    if place is None or place.size_bytes is None:
+        return skip("shared memory was not looked at")
+    room = max(place.size_bytes - (place.used_bytes or 0), 0)
+    measured = f"{format_bytes(room)} free of {format_bytes(place.size_bytes)} in {place.path}"
+    if room >= LEAST_SHM_BYTES:
+        return passed(measured, format_bytes(LEAST_SHM_BYTES))
+    return warn(
+        measured,
+        format_bytes(LEAST_SHM_BYTES),
+        why="the engine's processes exchange tensors there, and a write beyond its end kills them (bus error)",
+        fix=f"unlink segments of dead servers, or enlarge it: mount -o remount,size=50% {place.path}; a container gets"
+        " it by --ipc host or --shm-size 64g",
+        source="vLLM documentation, deployment with Docker",
     )
 
 
@@ -156,4 +180,4 @@ def clock(case: Case) -> Answer:
     )
 
 
-CHECKS: tuple[Check, ...] = (arch, kernel, limits, wsl, killer, clock)
+CHECKS: tuple[Check, ...] = (arch, kernel, limits, shm, wsl, killer, clock)

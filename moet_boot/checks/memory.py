@@ -1,4 +1,4 @@
-"""How much memory there is, against the forecast: MEM.AVAILABLE, MEM.FREE, MEM.TRANSIENT."""
+"""How much memory there is, against the forecast: MEM.AVAILABLE, MEM.FREE, MEM.DIRTY, MEM.TRANSIENT."""
 
 from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed, refuse, unseen, warn
 from moet_boot.checks.scope import STAGING, UNIFIED
@@ -100,7 +100,7 @@ def _short(case: Case, measured: str, need: int, seen: int) -> Answer:
     named = ", ".join(f"{term.name} {format_bytes(term.bytes)}" for term in pool[:4])
     tolerance = from_gib(case.profile.guard.hard_floor_gib) // 2
     return refuse(
-        f"{measured}: {format_bytes(need - seen)} short{_large_processes(case)}",
+        f"{measured}: {format_bytes(need - seen)} short{_large_processes(case)}{_large_slab(case)}",
         f"{format_bytes(need)} = {named}, ... and what must stay free, or the published minimum",
         why=_why_short(case),
         fix=f"free {format_bytes(need - seen)} (other findings name who holds it), then wait until MemAvailable"
@@ -116,6 +116,13 @@ def _large_processes(case: Case) -> str:
     large = sorted((pair for pair in sizes if pair[0] >= LARGE_PROCESS_BYTES), key=lambda pair: -pair[0])[:3]
     names = [f"{p.name} (pid {p.pid or 'unknown'}, {format_bytes(size)})" for size, p in large]
     return f"; resident: {', '.join(names)}" if names else ""
+
+
+def _large_slab(case: Case) -> str:
+    """Kernel memory is in no process and in no cache that can be dropped, so nothing else would name it."""
+    size = case.snapshot.meminfo.s_unreclaim * KIB if case.snapshot.meminfo else 0
+    found = f"; kernel memory that cannot be reclaimed: {format_bytes(size)} (slabtop -o -s c says whose)"
+    return found if size >= LARGE_PROCESS_BYTES else ""
 
 
 def _why_short(case: Case) -> str:
@@ -142,6 +149,26 @@ def free(case: Case) -> Answer:
         why="page cache is free memory with latency: the driver takes it through reclaim, and loads get slow",
         fix="drop clean cache once before the start (as root): sync; echo 3 > /proc/sys/vm/drop_caches",
         source=f"{NOTES}, sections 2 and 4",
+    )
+
+
+@check("MEM.DIRTY", "page cache that is written already", needs=("meminfo",), scope=UNIFIED)
+def dirty(case: Case) -> Answer:
+    """MemAvailable counts cache that must reach the disk first; the driver takes memory faster than a disk writes."""
+    meminfo, seen = case.snapshot.meminfo, available_bytes(case)
+    if meminfo is None or seen is None:
+        return unseen(case, "MemAvailable")
+    need, unwritten = case.forecast.steady_host_bytes, meminfo.unwritten_bytes
+    measured = f"{format_bytes(unwritten)} of page cache waits to be written to a disk (Dirty, Writeback)"
+    if unwritten < from_gib(1) or seen < need or seen - unwritten >= need:
+        return passed(measured)
+    return warn(
+        f"{measured}: {format_bytes(seen - unwritten)} available without it",
+        f"{format_bytes(need)} available without it",
+        why="MemAvailable is too high by what must be written first: the driver then waits in reclaim, which is how"
+        " a freeze begins",
+        fix="let copies and downloads end, run sync, and run the preflight again",
+        source=f"{NOTES}, section 2",
     )
 
 
@@ -189,4 +216,4 @@ def _free_swap(case: Case) -> int:
     return max(by_total, sum(row.size_kb - row.used_kb for row in case.snapshot.swaps or [])) * KIB
 
 
-CHECKS: tuple[Check, ...] = (available, free, transient)
+CHECKS: tuple[Check, ...] = (available, free, dirty, transient)

@@ -4,7 +4,7 @@ from moet_boot.checks.finding import Answer, Case, Check, Status, check, passed,
 from moet_boot.checks.gpu import hangs
 from moet_boot.checks.memory import NOTES, available_bytes, is_cause, short_bytes
 from moet_boot.checks.scope import UNIFIED
-from moet_boot.checks.tenants import attributed_bytes, looks_like_engine, tenants
+from moet_boot.checks.tenants import attributed_bytes, looks_like_engine, tenants, unlisted_processes
 from moet_boot.machine.snapshot import ExitedContainer, MemInfo
 from moet_boot.units import KIB, format_bytes, from_gib
 
@@ -57,6 +57,15 @@ def _unexplained(case: Case, measured: str, nobodys: int) -> Answer:
             required,
             why=f"driver pages show in no process, and {alive} is alive: it is the likely owner",
             fix=f"end it (its whole process group, or docker stop), then {WAIT_FIX.format(need=need)}",
+            source=source,
+        )
+    unlisted = unlisted_processes(case.snapshot.nvml)
+    if unlisted and just_stopped(case) is None:
+        return warn(
+            f"{measured}; {unlisted}",
+            required,
+            why="a live process may own it: whether it is trapped cannot be told",
+            fix=f"look for servers (docker ps, ps aux), end them, and {WAIT_FIX.format(need=need)}",
             source=source,
         )
     why, fix = _trapped(case, need)

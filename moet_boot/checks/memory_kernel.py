@@ -1,10 +1,10 @@
-"""What state the kernel's memory is in: MEM.CONTIGUOUS, MEM.SWAP, MEM.PRESSURE, MEM.CGROUP, MEM.WATERMARK."""
+"""What state the kernel's memory is in: MEM.CONTIGUOUS, SWAP, PRESSURE, CGROUP, WATERMARK, OVERCOMMIT."""
 
 from typing import Literal
 
 from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, unseen, warn
 from moet_boot.checks.memory import NOTES, available_bytes, is_cause, short_bytes
-from moet_boot.checks.scope import UNIFIED
+from moet_boot.checks.scope import GPU, UNIFIED
 from moet_boot.machine.snapshot import BuddyInfo
 from moet_boot.units import KIB, MIB, format_bytes, from_gib
 
@@ -27,6 +27,9 @@ MAJOR_FAULTS_PER_S = 1000.0
 STALE_SWAP_BYTES = from_gib(1)
 
 MIN_FREE_BYTES = 512 * MIB
+STRICT_OVERCOMMIT = 2
+USUAL_RATIO = 50
+"""vm.overcommit_ratio of a kernel that nobody touched, in percent."""
 
 
 @check("MEM.CONTIGUOUS", "free memory in large blocks", needs=("meminfo", "buddyinfo"), scope=UNIFIED)
@@ -168,8 +171,8 @@ def cgroup(case: Case) -> Answer:
         return unseen(case, "cgroup")
     container = case.snapshot.docker.run.memory_limit if case.snapshot.docker and case.snapshot.docker.run else None
     # a container does not live in the control group of the shell that starts it
-    inherited = _limits(group.memory_max, group.memory_high)
-    binding = [container] if case.plan.runtime == "docker" and container else []
+    inherited = _limits(case, group.memory_max, group.memory_high)
+    binding = _limits(case, container or "max") if case.plan.runtime == "docker" else []
     binding += inherited if case.plan.runtime == "process" else []
     every = [*binding, *inherited]
     if not every:
@@ -190,8 +193,10 @@ def cgroup(case: Case) -> Answer:
     )
 
 
-def _limits(*limits: int | Literal["max"]) -> list[int]:
-    return [limit for limit in limits if isinstance(limit, int)]
+def _limits(case: Case, *limits: int | Literal["max"]) -> list[int]:
+    """Those that limit: above the machine's own memory is how version 1 writes unlimited."""
+    total = case.snapshot.meminfo.total_bytes if case.snapshot.meminfo else None
+    return [limit for limit in limits if isinstance(limit, int) and (total is None or limit < total)]
 
 
 def _limit_too_low(case: Case, limit: int, host: int) -> Answer:
@@ -233,4 +238,25 @@ def watermark(case: Case) -> Answer:
     )
 
 
-CHECKS: tuple[Check, ...] = (contiguous, swap, pressure, cgroup, watermark)
+@check("MEM.OVERCOMMIT", "memory may be promised", needs=("sysctl",), scope=GPU)
+def overcommit(case: Case) -> Answer:
+    """Strict accounting counts what is reserved as if it were used (kernel documentation, overcommit accounting)."""
+    sysctl = case.snapshot.sysctl or {}
+    mode = sysctl.get("vm.overcommit_memory")
+    if mode is None:
+        return unseen(case, "vm.overcommit_memory")
+    measured, required = f"vm.overcommit_memory = {mode}", "0 (the default) or 1"
+    if mode != STRICT_OVERCOMMIT:
+        return passed(measured, required)
+    ratio = sysctl.get("vm.overcommit_ratio", USUAL_RATIO)
+    return warn(
+        f"{measured}, vm.overcommit_ratio = {ratio}",
+        required,
+        why=f"all processes together may then reserve swap and {ratio} % of the memory, used or not, and an engine"
+        " reserves far more than it uses: allocations fail while memory is free",
+        fix="sysctl -w vm.overcommit_memory=0 before the start",
+        source="kernel documentation, overcommit accounting",
+    )
+
+
+CHECKS: tuple[Check, ...] = (contiguous, swap, pressure, cgroup, watermark, overcommit)

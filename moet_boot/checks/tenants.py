@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from moet_boot.machine.snapshot import Gpu, GpuProcess, ProcessFacts
+from moet_boot.machine.snapshot import Gpu, GpuProcess, Nvml, ProcessFacts
 from moet_boot.units import MIB, format_bytes
 
 SMALL_BYTES = 512 * MIB
@@ -51,6 +51,12 @@ def tenants(cards: Iterable[Gpu]) -> list[Tenant]:
 def attributed_bytes(cards: Iterable[Gpu]) -> int:
     """GPU memory that live processes answer for, displays included."""
     return sum(process.used or 0 for card in cards for process in card.processes if process.alive)
+
+
+def unlisted_processes(nvml: Nvml | None) -> str:
+    """Which GPU does not list who computes on it, in words; empty if all do (an empty list then says nothing)."""
+    blind = (card for card in (nvml.gpus if nvml else []) if card.processes_error)
+    return next((f"GPU {card.index} does not list its processes ({card.processes_error})" for card in blind), "")
 
 
 def is_display(process: GpuProcess) -> bool:

@@ -190,3 +190,10 @@ def test_a_card_that_does_not_tell_its_memory_is_a_warning(sight: Sight) -> None
     finding = judge_by("GPU.VRAM_FREE", case)
     assert finding.status is Status.WARN
     assert "nvml says unknown" in said(finding)
+
+
+@pytest.mark.parametrize("profile", ["spark", "rtx6000-a"])
+def test_an_empty_list_of_a_gpu_that_lists_nothing_says_nothing(profile: str) -> None:
+    silent = judge_by("GPU.PROCESSES", case_of(profile, {"nvml.gpus.0.processes_error": "NOT_SUPPORTED"}))
+    assert silent.status is Status.WARN
+    assert "GPU 0 does not list its processes (NOT_SUPPORTED)" in silent.measured

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,35 @@ def test_arch(profile: str, arch: str, status: str) -> None:
     finding = judge_by("HOST.ARCH", case_of(profile, {"arch": arch}))
     assert finding.status == status
     assert arch in finding.measured
+
+
+def dev_shm(size: int, used: int = 0) -> dict[str, Any]:
+    return {"fs.shm": {"path": "/dev/shm", "fstype": "tmpfs", "size_bytes": size, "used_bytes": used}}
+
+
+@pytest.mark.parametrize(
+    ("profile", "changes", "status"),
+    [
+        pytest.param("spark", {}, "pass", id="as-usual"),
+        pytest.param("spark", dev_shm(64 << 20), "warn", id="dockers-own-default"),
+        pytest.param("spark", dev_shm(1 << 30), "pass", id="just-enough"),
+        pytest.param("rtx6000-a", dev_shm(32 << 30, (31 << 30) + 1), "warn", id="full"),
+        pytest.param("spark", {"fs.shm": GONE}, "skipped", id="not-looked-at"),
+        pytest.param("spark", {"fs.shm": {"path": "/dev/shm"}}, "skipped", id="size-not-read"),
+        pytest.param("demo", dev_shm(64 << 20), "skipped", id="without-a-gpu"),
+    ],
+)
+def test_room_in_shared_memory(profile: str, changes: dict[str, Any], status: str) -> None:
+    finding = judge_by("HOST.SHM", case_of(profile, changes))
+    assert finding.status == status, finding
+    assert ("remount" in finding.fix) is (status == "warn")
+
+
+def test_a_container_with_its_own_shared_memory_does_not_look_at_the_hosts() -> None:
+    case = case_of("spark", dev_shm(64 << 20))
+    assert case.plan.container is not None
+    private = replace(case, plan=replace(case.plan, container=replace(case.plan.container, ipc="private")))
+    assert judge_by("HOST.SHM", private).status is Status.SKIPPED
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,50 @@ def test_memfree_is_not_judged_where_the_gpu_has_its_own_memory() -> None:
     assert judge_by("MEM.FREE", case_of("rtx6000-a", {"meminfo.MemFree": 1000})).status is Status.SKIPPED
 
 
+def copied(dirty_gib: float, writeback_gib: float = 0.0, available_gib: float = 112.0) -> dict[str, Any]:
+    """Files were just copied: page cache that still waits for the disk."""
+    return {
+        "meminfo.MemFree": 30 * GIB_KB,
+        "meminfo.MemAvailable": int(available_gib * GIB_KB),
+        "meminfo.Cached": 80 * GIB_KB,
+        "meminfo.Dirty": int(dirty_gib * GIB_KB),
+        "meminfo.Writeback": int(writeback_gib * GIB_KB),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        pytest.param({}, "pass", id="nothing-waits"),
+        pytest.param(copied(0.9, available_gib=104.5), "pass", id="next-to-nothing"),
+        pytest.param(copied(7), "pass", id="enough-without-it"),
+        pytest.param(copied(24), "warn", id="not-enough-without-it"),
+        pytest.param(copied(1, 23), "warn", id="on-its-way-to-the-disk"),
+        pytest.param(copied(24, available_gib=100), "pass", id="too-little-with-it-already"),
+        pytest.param({"meminfo.MemAvailable": GONE}, "skipped", id="an-old-kernel"),
+    ],
+)
+def test_cache_that_must_be_written_first(changes: dict[str, Any], status: str) -> None:
+    finding = judge_by("MEM.DIRTY", case_of("spark", changes))
+    assert finding.status == status, finding
+    if status == "warn":
+        assert "24.00 gib of page cache" in said(finding)
+        assert "88.00 gib available without it" in said(finding)
+        assert "run sync" in said(finding)
+
+
+def test_cache_that_must_be_written_is_no_matter_where_the_gpu_has_its_own_memory() -> None:
+    assert judge_by("MEM.DIRTY", case_of("rtx6000-a", {"meminfo.Dirty": 24 * GIB_KB})).status is Status.SKIPPED
+
+
+@pytest.mark.parametrize(("slab_gib", "named"), [(0.9, False), (15.0, True)])
+def test_kernel_memory_is_named_when_memory_is_short(slab_gib: float, named: bool) -> None:
+    changes = {"meminfo.MemAvailable": 98 * GIB_KB, "meminfo.SUnreclaim": int(slab_gib * GIB_KB)}
+    finding = judge_by("MEM.AVAILABLE", case_of("spark", changes))
+    assert finding.status is Status.REFUSE
+    assert ("kernel memory that cannot be reclaimed: 15.00 GiB" in finding.measured) is named
+
+
 def cold(available_gib: float, **more: Any) -> dict[str, Any]:
     total = max(int(available_gib * 1.2), 64)
     return {

@@ -170,3 +170,11 @@ def test_shared_memory(profile: str, changes: dict[str, Any], status: str) -> No
 
 def test_shared_memory_without_a_look_at_dev_shm() -> None:
     assert "in /dev/shm" not in judge_by("MEM.SHMEM", case_of("spark", {"fs.shm": GONE})).measured
+
+
+def test_what_a_gpu_does_not_list_is_not_called_trapped() -> None:
+    changes = {**taken(60), "nvml.gpus.0.processes_error": "NOT_SUPPORTED"}
+    held = judge_by("MEM.HELD", case_of("spark", changes))
+    assert (held.status, "does not list its processes" in held.measured) == (Status.WARN, True)
+    assert "reboot; nothing less" not in held.fix
+    assert judge_by("MEM.AVAILABLE", case_of("spark", changes)).status is Status.REFUSE

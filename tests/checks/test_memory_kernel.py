@@ -118,6 +118,9 @@ def test_a_kernel_without_psi_is_a_warning_on_a_live_machine() -> None:
         pytest.param("demo", None, {"cgroup.memory_max": 2 * GIB}, "refuse", id="demo-too-little"),
         pytest.param("demo", None, {"cgroup.memory_high": 2 * GIB}, "refuse", id="demo-throttled-to-death"),
         pytest.param("demo", None, {"docker": None}, "pass", id="nothing-known-of-docker"),
+        pytest.param("spark", None, {"cgroup.memory_max": 9_223_372_036_854_771_712}, "pass", id="unlimited-in-v1"),
+        pytest.param("spark", None, {"docker.run.memory_limit": 512 * GIB}, "pass", id="more-than-the-machine"),
+        pytest.param("demo", None, {"cgroup.memory_max": 2 * GIB, "meminfo": None}, "refuse", id="of-any-machine"),
     ],
 )
 def test_cgroup_limits(profile: str, runtime: Runtime | None, changes: dict[str, Any], status: str) -> None:
@@ -164,3 +167,25 @@ def test_watermark(changes: dict[str, Any], status: str) -> None:
 def test_a_watermark_that_was_not_read_is_skipped(changes: dict[str, Any]) -> None:
     finding = judge_by("MEM.WATERMARK", case_of("spark", changes))
     assert (finding.status, finding.blind) == (Status.SKIPPED, False)
+
+
+@pytest.mark.parametrize(
+    ("profile", "changes", "status"),
+    [
+        pytest.param("spark", {}, "pass", id="the-default"),
+        pytest.param("spark", {"sysctl.vm:overcommit_memory": 1}, "pass", id="always"),
+        pytest.param("spark", {"sysctl.vm:overcommit_memory": 2}, "warn", id="strict"),
+        pytest.param("rtx6000-a", {"sysctl.vm:overcommit_memory": 2}, "warn", id="strict-beside-a-card"),
+        pytest.param("spark", {"sysctl.vm:overcommit_memory": GONE}, "skipped", id="not-read"),
+        pytest.param("demo", {"sysctl.vm:overcommit_memory": 2}, "skipped", id="without-a-gpu"),
+    ],
+)
+def test_strict_accounting_of_memory(profile: str, changes: dict[str, Any], status: str) -> None:
+    finding = judge_by("MEM.OVERCOMMIT", case_of(profile, changes))
+    assert finding.status == status, finding
+    assert ("swap and 50 %" in finding.why) is (status == "warn")
+
+
+def test_the_share_that_strict_accounting_allows_is_told() -> None:
+    strict = {"sysctl.vm:overcommit_memory": 2, "sysctl.vm:overcommit_ratio": 95}
+    assert "swap and 95 %" in judge_by("MEM.OVERCOMMIT", case_of("spark", strict)).why

@@ -34,6 +34,7 @@ class MemInfo(Group):
     swap_free: Count = Field(default=0, alias="SwapFree")
     zswap: Count = Field(default=0, alias="Zswap")
     dirty: Count = Field(default=0, alias="Dirty")
+    writeback: Count = Field(default=0, alias="Writeback")
     anon_pages: Count = Field(default=0, alias="AnonPages")
     mapped: Count = Field(default=0, alias="Mapped")
     shmem: Count = Field(default=0, alias="Shmem")
@@ -86,6 +87,11 @@ class MemInfo(Group):
     @property
     def shmem_bytes(self) -> int:
         return self.shmem * KB
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """Page cache that must reach a disk before anybody else can have it."""
+        return (self.dirty + self.writeback) * KB
 
     @property
     def swap_used_bytes(self) -> int:

@@ -50,6 +50,21 @@ def cache_bypassed(facts: Facts) -> Outcome | None:
     return Outcome("warn", measured, "0 beside a planes cache", why, f"set {PREFIX}_BASE_CACHE_GB=0")
 
 
+def cache_identity(facts: Facts) -> Outcome | None:
+    """Two settings are part of what a cache is called, and the published one has their defaults (e.3, f.4 no. 8)."""
+    w2 = facts.w2
+    if w2 is None or not w2.enabled or w2.exl3 or not (w2.planes_cache or w2.base_cache):
+        return None
+    changed = [f"{PREFIX}_ZERO_MODE {w2.zero_mode}"] if w2.zero_mode != "auto" else []
+    changed += [f"{PREFIX}_DELTA_SPLIT 1"] if w2.split else []
+    required = f"{PREFIX}_ZERO_MODE auto and {PREFIX}_DELTA_SPLIT 0, as the published cache has them"
+    if not changed:
+        return Outcome("pass", "both at their defaults", required)
+    why = f"a cache that was made with other values misses in every layer; {STAGED}"
+    fix = "drop it, or use a cache that was made with it"
+    return Outcome("warn", ", ".join(changed), required, why, fix)
+
+
 def delta_unset(facts: Facts) -> Outcome | None:
     """The default of the FP4 pool is 2 GiB, not 0 (f.4 no. 2)."""
     w2 = facts.w2

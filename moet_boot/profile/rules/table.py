@@ -14,6 +14,7 @@ RULES: tuple[Rule, ...] = (
     Rule("RULE.MASTER_SWITCH", "the 2-bit path is on", CODE, stores.master_switch),
     Rule("RULE.PLANES_SOURCE", "a store serves the experts", CODE, stores.source_of_planes),
     Rule("RULE.CACHE_BYPASSED", "the planes cache is looked at", CODE, stores.cache_bypassed),
+    Rule("RULE.CACHE_IDENTITY", "the cache's identity is the published one", CODE, stores.cache_identity),
     Rule("RULE.DELTA_UNSET", "the FP4 pool is decided", CODE, stores.delta_unset),
     Rule("RULE.DELTA_AUTO", "an automatic pool is one", CODE, stores.delta_auto),
     Rule("RULE.PINNED_STORE", "FP4 rows stay out of host memory", CODE, stores.pinned_store),

@@ -103,3 +103,26 @@ def test_the_spelling_of_the_models_path(model: str, expected: str) -> None:
 @pytest.mark.parametrize("rule", ["RULE.PLANES_SOURCE", "RULE.CACHE_BYPASSED", "RULE.DELTA_UNSET", "RULE.PINNED_STORE"])
 def test_without_the_2_bit_path_no_store_matters(rule: str) -> None:
     assert status(of(with_sets("rtx6000-a", "VLLM_MOE_W2=0")), rule) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "sets", "expected"),
+    [
+        ("rtx6000-a", [], "pass"),
+        ("rtx6000-a", ["VLLM_MOE_W2_ZERO_MODE=auto", "VLLM_MOE_W2_DELTA_SPLIT=0"], "pass"),
+        ("rtx6000-a", ["VLLM_MOE_W2_ZERO_MODE=sign"], "warn"),
+        ("rtx6000-b", ["VLLM_MOE_W2_DELTA_SPLIT=1"], "warn"),
+        ("rtx6000-a", ["VLLM_MOE_W2_BASE_CACHE_GB=10", "VLLM_MOE_W2_DELTA_SPLIT=1"], "warn"),
+        ("rtx6000-b", ["VLLM_MOE_W2_PLANES_CACHE=", "VLLM_MOE_W2_DELTA_SPLIT=1"], None),
+        ("spark", [], None),
+        ("demo", [], None),
+    ],
+)
+def test_what_a_published_cache_is_called(name: str, sets: list[str], expected: str | None) -> None:
+    assert status(judged(name, *sets), "RULE.CACHE_IDENTITY") == expected
+
+
+def test_each_setting_that_changes_the_identity_is_named() -> None:
+    found = judged("rtx6000-a", "VLLM_MOE_W2_ZERO_MODE=alt", "VLLM_MOE_W2_DELTA_SPLIT=1")["RULE.CACHE_IDENTITY"]
+    assert found.measured == "VLLM_MOE_W2_ZERO_MODE alt, VLLM_MOE_W2_DELTA_SPLIT 1"
+    assert "137.06 GiB for all 43" in found.why
