@@ -98,6 +98,7 @@ def test_every_rule_can_warn_or_refuse() -> None:
         for name, variant, sets in [
             *((name, None, [override]) for name, override, _, _ in BREAKING),
             ("rtx6000-b", None, ["VLLM_MOE_W2_PLANES_CACHE="]),
+            ("rtx6000-b", None, ["VLLM_MOE_W2_ZERO_MODE=sign"]),
             ("rtx6000-b", None, ["VLLM_MOE_W2_BASE_CACHE_GB=1", "VLLM_MOE_W2_DELTA_GB=auto"]),
             ("rtx6000-b", None, ["VLLM_MOE_W2_DELTA_GB=", "VLLM_MOE_W2_GATE=1"]),
             ("rtx6000-b", None, ["VLLM_MOE_W2_GATE=1", "VLLM_MOE_W2_BASE_RAM_GB=4"]),
