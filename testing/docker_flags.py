@@ -35,9 +35,8 @@ class RunLine:
         return self.flags.get(flag, [])
 
 
-def read_line(line: str) -> RunLine:
-    """The parts of a line, as the shell and then the docker client take it."""
-    words = shlex.split(line)
+def read_words(words: list[str]) -> RunLine:
+    """The parts of a command, as the docker client takes it."""
     if words[:2] != ["docker", "run"]:
         raise AssertionError(f"no docker run line: {words[:2]}")
     found = RunLine()
@@ -56,8 +55,13 @@ def read_line(line: str) -> RunLine:
 
 
 def body_of(line: str) -> dict[str, Any]:
-    """What the docker client would send to `POST /containers/create` for this line; empty values left out."""
-    run = read_line(line)
+    """What the docker client would send to `POST /containers/create` for this line, split as a shell splits it."""
+    return body_of_words(shlex.split(line))
+
+
+def body_of_words(words: list[str]) -> dict[str, Any]:
+    """What the docker client would send to `POST /containers/create` for this command; empty values left out."""
+    run = read_words(words)
     ports = [publish.split(":") for publish in run.all("--publish")]
     host = {
         "Mounts": [_mount(value) for value in run.all("--mount")],

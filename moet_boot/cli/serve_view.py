@@ -1,17 +1,16 @@
 """How a guarded boot looks: the verdict, the phases as they come, the answer, the end."""
 
 import os
-import shlex
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
 from moet_boot.cli.output import Output
 from moet_boot.cli.preflight_view import verdict_view
 from moet_boot.exits import Exit
+from moet_boot.launch.plan import LaunchPlan
+from moet_boot.launch.shell_words import shell_line, shell_word
 from moet_boot.machine.snapshot import Docker
 from moet_boot.phases import Phase
 from moet_boot.preflight import Level, Prepared, Request, prepare
@@ -70,7 +69,7 @@ class ServeView(Listener):
         else:
             self._output.talk.print(verdict_view(prepared))
         if verdict.level is not Level.REFUSE:
-            self._output.say(f"plan: {' '.join(redact_argv(prepared.plan.argv)) or prepared.plan.runtime}")
+            self._output.say(f"plan: {_plan_words(prepared.plan)}")
 
     def serving_already(self, status: Status) -> None:
         """Say that nothing needs to be done."""
@@ -137,7 +136,7 @@ def show_plan(request: Request, output: Output, *, fail_on_warn: bool) -> int:
     if not output.json_mode:
         if prepared.verdict.level is not Level.SAFE:
             output.talk.print(verdict_view(prepared))
-        output.console.print(Text(command_line(prepared)), soft_wrap=True)
+        output.raw(command_line(prepared))
     return int(code)
 
 
@@ -152,5 +151,11 @@ def command_line(prepared: Prepared) -> str:
         request = container_request(plan, prepared.snapshot.docker or Docker(present=False))
         command, env = tuple(redact_argv(request.command)), redact_env(request.env)
         return docker_run_line(replace(request, command=command, env=env))
-    env_words = (f"{name}={shlex.quote(value)}" for name, value in redact_env(plan.env).items())
-    return " ".join([*env_words, shlex.join(redact_argv(plan.argv))])
+    env_words = (f"{name}={shell_word(value)}" for name, value in redact_env(plan.env).items())
+    return " ".join([*env_words, shell_line(redact_argv(plan.argv))])
+
+
+def _plan_words(plan: LaunchPlan) -> str:
+    """What is started, in one line, secrets redacted; a guarded image gets no arguments."""
+    started = [f"container {plan.container.name} of {plan.container.image}"] if plan.container else []
+    return " ".join([*started, *redact_argv(plan.argv)])

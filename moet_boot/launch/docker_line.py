@@ -2,17 +2,17 @@
 
 import csv
 import io
-import shlex
 from collections.abc import Iterator
 
 from moet_boot.launch.container_request import ContainerRequest
 from moet_boot.launch.gpu_request import GpuRequest
 from moet_boot.launch.plan import PlannedMount
+from moet_boot.launch.shell_words import shell_line
 
 
 def docker_run_line(request: ContainerRequest) -> str:
     """One line for a shell; every option stands in it, the engine's defaults too where moet-boot relies on them."""
-    return shlex.join(docker_run_arguments(request))
+    return shell_line(docker_run_arguments(request))
 
 
 def docker_run_arguments(request: ContainerRequest) -> list[str]:

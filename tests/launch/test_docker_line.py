@@ -12,12 +12,12 @@ from pytest_httpserver import HTTPServer
 
 from moet_boot.launch.container_create import create_arguments
 from moet_boot.launch.container_request import ContainerRequest, container_request
-from moet_boot.launch.docker_line import docker_run_line
+from moet_boot.launch.docker_line import docker_run_arguments, docker_run_line
 from moet_boot.launch.plan import LaunchPlan, PlannedMount, build_plan
 from moet_boot.machine.snapshot import Docker
 from moet_boot.profile.load import load_profile
 from testing.container_plans import container_plan
-from testing.docker_flags import body_of
+from testing.docker_flags import body_of, body_of_words
 
 NVIDIA = Docker(present=True, runtimes=["nvidia", "runc"])
 CDI = Docker(present=True, runtimes=["runc"], cdi_devices=["nvidia.com/gpu=0", "nvidia.com/gpu=all"])
@@ -95,7 +95,7 @@ PATHS = st.text(st.characters(exclude_characters="\0\n\r", exclude_categories=["
 def test_no_text_breaks_the_line(sent: Sent, argv: list[str], env: dict[str, str], path: str, read_only: bool) -> None:
     mounts = (PlannedMount("m", path, path, read_only=read_only),)
     request = container_request(container_plan(*argv, env=env, mounts=mounts), NVIDIA)
-    assert body_of(docker_run_line(request)) == sent(request)
+    assert body_of_words(docker_run_arguments(request)) == sent(request)
 
 
 def test_the_line_of_the_spark_is_the_published_command_made_safe() -> None:
