@@ -48,6 +48,14 @@ def _no_image(found: re.Match[str], text: str) -> MoetBootError:
     )
 
 
+def _no_registry(found: re.Match[str], text: str) -> MoetBootError:
+    del found
+    return MoetBootError(
+        f"the image cannot be fetched: {text}",
+        fix="check its name, the network and `docker login`, or bring the image along: docker save, docker load",
+    )
+
+
 def _no_source(found: re.Match[str], text: str) -> MoetBootError:
     del text
     return ArtefactMissingError(
@@ -69,5 +77,6 @@ _REFUSALS = (
     (r"port is already allocated|address already in use", _port_taken),
     (r"bind source path does not exist: (.+)", _no_source),
     (r"no such image|pull access denied|manifest.*(?:unknown|not found)|no matching manifest", _no_image),
+    (r"dial tcp|no such host|i/o timeout|TLS handshake|unauthorized|toomanyrequests", _no_registry),
     (r"runc create failed|exec format error|no command specified|OCI runtime", _no_program),
 )

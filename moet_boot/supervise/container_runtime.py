@@ -1,11 +1,12 @@
 """One attempt with the server in a container."""
 
+from collections.abc import Iterator
 from contextlib import closing
 
 from moet_boot.errors import MoetBootError
 from moet_boot.launch.container import ContainerServer
 from moet_boot.launch.container_name import clear_orphan
-from moet_boot.launch.docker_engine import EngineSilentError, connect
+from moet_boot.launch.docker_engine import ANSWER_S, EngineSilentError, connect
 from moet_boot.launch.log_file import LogFile
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.launch.process import SystemClock
@@ -14,26 +15,33 @@ from moet_boot.supervise.one_attempt import Supervision, run_attempt
 from moet_boot.supervise.patience import Patience
 from moet_boot.supervise.real_clock import ImpatientClock
 
+PULL_SILENCE_S = 300.0
+"""A pull is silent while the network stalls, and while a large layer is checked or written."""
 
-def clear_for_container(plan: LaunchPlan, pull: bool) -> list[str]:
-    """End a container that runs without its moet-boot, and fetch a missing image if `pull`; says what was done.
+
+def clear_for_container(plan: LaunchPlan, pull: bool) -> Iterator[str]:
+    """End a container that runs without its moet-boot, and fetch a missing image if `pull`; says what it does.
 
     Before the preflight: an unguarded server holds the memory that it judges. Without an engine nothing is done,
     and the preflight says why. Raises MoetBootError when the image cannot be fetched.
     """
     options = plan.container
     if options is None:
-        return []
+        return
     try:
-        engine = connect()
+        engine = connect(ANSWER_S)
     except EngineSilentError:
-        return []
+        return
     with closing(engine):
-        words = [clear_orphan(engine, options.name, SystemClock())]
-        if pull and engine.image(options.image) is None:
-            engine.pull(options.image, options.image_arch)
-            words.append(f"fetched the image {options.image}")
-    return [each for each in words if each]
+        ended = clear_orphan(engine, options.name, SystemClock())
+        if ended:
+            yield ended
+        missing = pull and engine.image(options.image) is None
+    if missing:
+        yield f"fetching the image {options.image}; that takes as long as its size and the network need"
+        with closing(connect(PULL_SILENCE_S)) as patient:
+            patient.pull(options.image, options.image_arch)
+        yield f"fetched the image {options.image}"
 
 
 def container_attempt(shared: Supervision, number: int) -> AttemptEnd:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -65,14 +65,14 @@ class View(Protocol):
 Attempter = Callable[[Supervision, int], AttemptEnd]
 """Runs one attempt, given what all share and its number, 1 for the first."""
 
-Clear = Callable[[LaunchPlan, bool], Sequence[str]]
+Clear = Callable[[LaunchPlan, bool], Iterable[str]]
 
 
 @dataclass
 class Serving:
     """One `serve` command. `attempters`: for each runtime, how one attempt is made.
 
-    `clear`: what a container runtime needs before the machine is judged; says what it did.
+    `clear`: what a container runtime needs before the machine is judged; says what it does.
     """
 
     request: Request

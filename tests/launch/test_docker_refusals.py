@@ -43,6 +43,11 @@ SEEN_OCI = (
             ArtefactMissingError, Exit.ARTEFACT_MISSING, "linux/arm64",
         ),
         (
+            'Get "http://localhost:9/v2/": dial tcp 127.0.0.1:9: connect: connection refused',
+            MoetBootError, Exit.FAILURE, "cannot be fetched",
+        ),
+        ("unauthorized: authentication required", MoetBootError, Exit.FAILURE, "cannot be fetched"),
+        (
             SEEN_OCI + 'exec: "/nonexist": stat /nonexist: no such file or directory: unknown',
             NotReadyError, Exit.NOT_READY, "/nonexist",
         ),
@@ -52,7 +57,8 @@ SEEN_OCI = (
     ],
     ids=[
         "name (seen)", "no GPU driver (seen)", "no CDI (seen)", "unknown CDI device", "driver trouble in the hook", "port",
-        "mount source (seen)", "image (seen)", "pull denied", "no image for this architecture", "no program (seen)",
+        "mount source (seen)", "image (seen)", "pull denied", "no image for this architecture",
+        "no registry (seen)", "no access", "no program (seen)",
         "program not executable (seen)", "no command (seen)", "anything else",
     ],
 )  # fmt: skip
@@ -61,4 +67,4 @@ def test_each_refusal_has_its_error(text: str, kind: type[MoetBootError], code: 
     assert type(error) is kind
     assert error.code == code
     assert words in error.what
-    assert error.fix or code is Exit.FAILURE
+    assert error.fix or words == "refused to create it (500)"
