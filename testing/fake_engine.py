@@ -47,7 +47,7 @@ class FakeEngine:
         self.past: list[ContainerEvent] = []
         self.refuses: dict[str, Exception] = {}
         self.away = False
-        self.images: dict[str, ImageFacts] = {"vllm-moet-test:1": ImageFacts("sha256:1", "amd64", ())}
+        self.images: dict[str, ImageFacts] = {"vllm-moet-test:1": ImageFacts("amd64", (f"sha256:{1:064x}",))}
         self.calls: list[str] = []
         self.pulled: list[tuple[str, str]] = []
         self.request: ContainerRequest | None = None

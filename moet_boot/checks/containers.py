@@ -3,7 +3,7 @@
 from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.scope import DOCKER
 from moet_boot.launch.plan import ContainerOptions
-from moet_boot.machine.snapshot import Docker
+from moet_boot.machine.snapshot import Docker, DockerImage
 
 MACHINE_ARCH = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "amd64", "amd64": "amd64"}
 RESTARTS_ALONE = frozenset({"always", "unless-stopped", "on-failure"})
@@ -58,22 +58,18 @@ def _caveat(docker: Docker, name: str) -> Answer | None:
     return None
 
 
-@check("DOCKER.IMAGE", "the image is there and for this machine", needs=("docker",), scope=DOCKER)
+@check("DOCKER.IMAGE", "the image is there, the pinned one, and for this machine", needs=("docker",), scope=DOCKER)
 def image(case: Case) -> Answer:
-    """Present, and of the machine's architecture."""
+    """Present, of the machine's architecture, and the one that the profile pins, where it pins one."""
     docker, want = case.snapshot.docker, _options(case)
     if docker is None or not docker.present:
         return skip("no container engine to ask (DOCKER.ENGINE)")
-    if docker.image is None or not docker.image.present:
-        return refuse(
-            f"no image {want.image} on this machine",
-            want.image,
-            why="nothing can be started without it",
-            fix=f"moet-boot serve --pull, docker pull {want.image}, or build it as its project says",
-        )
+    found = docker.image
+    if found is None or not found.present:
+        return _absent(want, found)
     machine = MACHINE_ARCH.get(case.snapshot.arch or "", want.image_arch)
-    measured = f"{docker.image.ref}, architecture {docker.image.arch or 'unknown'}"
-    arch = docker.image.arch.removeprefix("linux/").split("/")[0] if docker.image.arch else machine
+    measured = f"{found.ref}, architecture {found.arch or 'unknown'}"
+    arch = found.arch.removeprefix("linux/").split("/")[0] if found.arch else machine
     if MACHINE_ARCH.get(arch, arch) != machine:
         return refuse(
             measured,
@@ -81,7 +77,42 @@ def image(case: Case) -> Answer:
             why="an image of another architecture ends in `exec format error`, or crawls in emulation",
             fix=f"pull or build it for linux/{machine}: docker pull --platform linux/{machine} {want.image}",
         )
-    return passed(measured, machine)
+    return _pinned(want, found, measured) or passed(measured, machine)
+
+
+def _absent(want: ContainerOptions, found: DockerImage | None) -> Answer:
+    name, _, digest = want.image.partition("@")
+    others = f"; {name} here is {found.digests[0]}" if found and found.digests else ""
+    pin = f", or pin what is here: --set image={name} --set image-digest={found.digests[0]}" if others and found else ""
+    return refuse(
+        f"no image {want.image} on this machine{others}",
+        want.image,
+        why=f"only the image of digest {digest} may be started" if others else "nothing can be started without it",
+        fix=f"moet-boot serve --pull, docker pull {want.image}, or build it as its project says{pin}",
+    )
+
+
+def _pinned(want: ContainerOptions, found: DockerImage, measured: str) -> Answer | None:
+    """What is to be said when it is not the pinned image, or None."""
+    known = found.digests or ([found.digest] if found.digest else [])
+    if want.image_digest is None or want.image_digest in known:
+        return None
+    pinned = f"{want.image.partition('@')[0]}@{want.image_digest}"
+    if not known:
+        return warn(
+            f"{measured}; its digest is not recorded",
+            want.image_digest,
+            why="whether it is the image that the profile pins cannot be told from this snapshot",
+            fix="judge it on the machine itself",
+        )
+    return refuse(
+        f"{measured}, {known[0]}",
+        want.image_digest,
+        why="another build of the same name may need other memory, flags and formats than those that were judged",
+        fix=f"fetch the pinned one (docker pull {pinned}) and ask for it (--set image={pinned}), "
+        f"or pin the one that is here (--set image-digest={known[0]}), or none (--set image-digest=)",
+        acceptable=False,
+    )
 
 
 @check("DOCKER.GPU", "containers get the GPU", needs=("docker",), scope=DOCKER)

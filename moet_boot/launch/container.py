@@ -52,7 +52,6 @@ class ContainerServer:
     ) -> None:
         self.request = container_request(plan, engine, supervisor=own_mark())
         self.log = log
-        self._arch = plan.container.image_arch if plan.container else ""
         self._listens = Command((), host=plan.host, port=plan.port)
         self._connect, self._clock = connect_to, clock or SystemClock()
         self._id: str | None = None
@@ -81,7 +80,7 @@ class ContainerServer:
         self._port_was_free = port_is_free(self._listens)
         self._started_at = time.time()
         with self._engine(ANSWER_S) as engine:
-            started = start_container(engine, self.request, self._arch, self._clock)
+            started = start_container(engine, self.request, self._clock)
         self._id = started.id
         if started.process:
             self._killer = ContainerKiller(started.process, self._signal, self._clock)

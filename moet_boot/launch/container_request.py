@@ -22,12 +22,15 @@ LOG_FILES = 4
 class ContainerRequest:
     """One container. `ports`: published on loopback of the host (a bridge only); `shm_bytes` in bytes.
 
+    `image_arch` (as in GOARCH) and `image_digest` say what the image must be; they are judged at each start.
     `log_bytes` in each of `log_files`: the engine's own copy of the log stays below 256 MiB.
     `oom_score_adj`: the kernel must take the server before the machine's own daemons (field notes on unified
     memory, section 6). `core_bytes` 0: a dying server once wrote a core of 100 GB (the same section).
     """
 
     image: str
+    image_arch: str
+    image_digest: str | None
     name: str
     entrypoint: str | None
     command: tuple[str, ...]
@@ -61,6 +64,8 @@ def container_request(plan: LaunchPlan, engine: Docker, *, supervisor: str | Non
     entrypoint, command = _command(options, plan)
     return ContainerRequest(
         image=options.image,
+        image_arch=options.image_arch,
+        image_digest=options.image_digest,
         name=options.name,
         entrypoint=entrypoint,
         command=command,

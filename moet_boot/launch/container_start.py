@@ -7,11 +7,15 @@ from moet_boot.exits import Exit
 from moet_boot.launch.container_name import clear_name
 from moet_boot.launch.container_process import ContainerProcess, hold_process
 from moet_boot.launch.container_request import ContainerRequest
-from moet_boot.launch.docker_engine import DockerEngine
+from moet_boot.launch.docker_engine import DockerEngine, EngineSilentError
 from moet_boot.launch.process import Clock
 
 APPEAR_S = 5.0
 """How long the first process of a started container may take to be seen here."""
+
+
+TAKE_BACK_S = 20.0
+"""How long a failed start is taken back from an engine that does not answer: a restarted daemon needs 10 s and more."""
 
 
 @dataclass(frozen=True)
@@ -24,24 +28,46 @@ class Started:
     """What was cleared away for it, or ""."""
 
 
-def start_container(engine: DockerEngine, request: ContainerRequest, arch: str, clock: Clock) -> Started:
-    """Create and start it; a stale one of a moet-boot that has ended is removed before. `arch` as in GOARCH.
+def start_container(engine: DockerEngine, request: ContainerRequest, clock: Clock) -> Started:
+    """Create and start it; a stale one of a moet-boot that has ended is removed before.
 
     Raises BusyError when the name belongs to somebody else, ArtefactMissingError when image or a mounted path is
     missing, MoetBootError when the engine refuses or runs elsewhere. Nothing is left behind then.
     """
-    _check_image(engine, request.image, arch)
+    _check_image(engine, request)
     notice = clear_name(engine, request.name, clock)
     container = engine.create(request)
     try:
         engine.start(container)
         return Started(container, _first_process(engine, container, clock), notice)
+    except MoetBootError as error:
+        if _take_back(engine, container, clock):
+            raise
+        raise MoetBootError(
+            f"{error.what}; it may still start the container {request.name}, which nobody would guard",
+            fix=f"as soon as it answers again: docker rm -f {request.name}",
+        ) from error
     except BaseException:
-        engine.remove(container)
+        _take_back(engine, container, clock)
         raise
 
 
-def _check_image(engine: DockerEngine, reference: str, arch: str) -> None:
+def _take_back(engine: DockerEngine, container: str, clock: Clock) -> bool:
+    """Remove a container that may or may not have started; False when the engine answered nobody for too long."""
+    deadline = clock.now() + TAKE_BACK_S
+    while True:
+        try:
+            engine.remove(container)
+        except EngineSilentError:
+            if clock.now() >= deadline:
+                return False
+            clock.sleep(0.5)
+        else:
+            return True
+
+
+def _check_image(engine: DockerEngine, request: ContainerRequest) -> None:
+    reference, arch, digest = request.image, request.image_arch, request.image_digest
     image = engine.image(reference)
     if image is None:
         raise ArtefactMissingError(
@@ -51,6 +77,12 @@ def _check_image(engine: DockerEngine, reference: str, arch: str) -> None:
         raise MoetBootError(
             f"the image {reference} is built for {image.arch or 'an unknown architecture'}, not for {arch}",
             fix=f"build or pull it for {arch}",
+            code=Exit.REFUSED,
+        )
+    if digest is not None and digest not in image.digests:
+        raise MoetBootError(
+            f"the image {reference} is {image.digests[0] if image.digests else 'of an unknown digest'}, not {digest}",
+            fix="somebody gave the name to another image: `moet-boot preflight` says what to do",
             code=Exit.REFUSED,
         )
 

@@ -14,6 +14,7 @@ from moet_boot.errors import MoetBootError, UsageError
 from moet_boot.launch.container_create import create_arguments
 from moet_boot.launch.container_request import ContainerRequest
 from moet_boot.launch.docker_refusals import explain_refusal
+from moet_boot.machine.engine_answers import image_digests
 from moet_boot.machine.engine_socket import find_engine
 from moet_boot.machine.tree import UnreadError
 
@@ -52,9 +53,8 @@ class ContainerState:
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """An image that the engine has. `arch` as in GOARCH (`amd64`, `arm64`)."""
+    """An image that the engine has. `arch` as in GOARCH (`amd64`, `arm64`); `digests`: in registries, then its id."""
 
-    id: str
     arch: str
     digests: tuple[str, ...]
 
@@ -96,11 +96,7 @@ class DockerEngine:
                 attributes = self._client.images.get(reference).attrs
             except ImageNotFound:
                 return None
-        return ImageFacts(
-            id=attributes["Id"],
-            arch=attributes.get("Architecture") or "",
-            digests=tuple(attributes.get("RepoDigests") or ()),
-        )
+        return ImageFacts(arch=attributes.get("Architecture") or "", digests=tuple(image_digests(attributes)))
 
     def pull(self, reference: str, arch: str) -> None:
         """Fetch an image for one architecture; takes as long as the network needs."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,6 +36,8 @@ class ContainerOptions:
     ipc: str
     shm_bytes: int | None
     entrypoint: tuple[str, ...] | None
+    image_digest: str | None = None
+    """The only image that may be started, by its digest in a registry or by its id; None for any of that name."""
     labels: dict[str, str] = field(default_factory=dict)
 
 
@@ -155,7 +158,6 @@ def _container_plan(
     if container.pass_arguments:
         # the image's own entrypoint starts the server, as in vLLM's official images
         argv = (profile.engine.model, *flag_arguments(_server_flags(profile)))
-    name = f"moet-boot-{profile.name}" + (f"-{profile.variant}" if profile.variant else "")
     return LaunchPlan(
         profile=profile.name,
         variant=profile.variant,
@@ -171,7 +173,8 @@ def _container_plan(
         container=ContainerOptions(
             image=container.image,
             image_arch=container.image_arch,
-            name=name,
+            image_digest=container.image_digest,
+            name=_container_name(profile),
             gpus=container.gpus or None,
             network=container.network,
             ipc=container.ipc,
@@ -179,6 +182,12 @@ def _container_plan(
             entrypoint=container.entrypoint,
         ),
     )
+
+
+def _container_name(profile: Profile) -> str:
+    """The same for each boot, so that two of them cannot run; an engine takes fewer characters than a profile."""
+    name = "-".join(["moet-boot", profile.name, *([profile.variant] if profile.variant else [])])
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)
 
 
 def _artefact_paths(profile: Profile, given: Mapping[str, str]) -> dict[str, str]:

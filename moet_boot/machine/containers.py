@@ -74,7 +74,9 @@ def _image(client: Any, ref: str) -> DockerImage:
     try:
         return describe_image(ref, client.api.inspect_image(ref))
     except ImageNotFound:
-        return DockerImage(ref=ref, present=False)
+        name, _, pinned = ref.partition("@")
+        here = _image(client, name).digests if pinned else []
+        return DockerImage(ref=ref, present=False, digests=here)
 
 
 def _exited(client: Any, rows: list[Json]) -> list[ExitedContainer]:

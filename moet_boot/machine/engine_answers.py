@@ -35,17 +35,25 @@ def describe_image(ref: str, image: Json) -> DockerImage:
     """An image by its metadata: CUDA from the variables that NVIDIA's base images and PyTorch builds set."""
     config = image.get("Config") or {}
     variables = dict(entry.partition("=")[::2] for entry in config.get("Env") or ())
-    digests = image.get("RepoDigests") or ()
+    digests = image_digests(image)
     archs = re.split(r"[;,\s]+", variables.get("TORCH_CUDA_ARCH_LIST", "").strip())
     return DockerImage(
         ref=ref,
         arch=image.get("Architecture"),
-        digest=digests[0].rpartition("@")[2] if digests else image.get("Id"),
+        digest=digests[0] if digests else None,
+        digests=digests,
         cuda_toolkit=".".join(variables["CUDA_VERSION"].split(".")[:2]) if "CUDA_VERSION" in variables else None,
         cuda_archs=[arch for arch in archs if arch] or None,
         vllm=variables.get("VLLM_VERSION"),
         entrypoint=config.get("Entrypoint"),
     )
+
+
+def image_digests(image: Json) -> list[str]:
+    """What an image is known by: its digests in registries, then its id (podman writes that without `sha256:`)."""
+    registries = [str(entry).rpartition("@")[2] for entry in image.get("RepoDigests") or ()]
+    own = str(image.get("Id") or "")
+    return list(dict.fromkeys([*registries, *([own if ":" in own else f"sha256:{own}"] if own else [])]))
 
 
 def describe_container(row: Json, is_gone: Callable[[str], bool] = lambda _mark: False) -> Container:

@@ -21,7 +21,7 @@ def apply_overrides(
     """The profile with everything on top of it: config file, then `MOET_BOOT_*` of `env`, then `sets`.
 
     Each of `sets` is KEY=VALUE: the name of an environment variable, a flag with or without dashes, `port`,
-    `host`, `engine`, `image`, `gpus`, `path.ARTEFACT` or `sampling.NAME`. An empty VALUE, or
+    `host`, `engine`, `image`, `image-digest`, `gpus`, `path.ARTEFACT` or `sampling.NAME`. An empty VALUE, or
     `null`, leaves the setting out.
     Raises UsageError for an unknown key (with the nearest known one) and for a value of the wrong kind.
     """

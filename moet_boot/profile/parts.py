@@ -5,16 +5,19 @@ import re
 
 from moet_boot.profile.assignment import Assignment, lay_over
 from moet_boot.profile.model import Chosen, Profile, Setting, SettingValue
+from moet_boot.profile.model.basics import IMAGE_NAME
 from moet_boot.profile.nearest import did_you_mean
 
 PATH_PREFIX = "path."
 SAMPLING_PREFIX = "sampling."
 _GPUS = re.compile(r"all|none|[0-9]+|device=[0-9]+(,[0-9]+)*")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _HOST = re.compile(r"[0-9A-Za-z.:_-]+")
 _MAX_PORT = 65535
 
 _ENGINE_FIELDS = {"port": "port", "host": "host", "served-model-name": "served_name"}
-PARTS = (*_ENGINE_FIELDS, "engine", "image", "gpus")
+_CONTAINER_FIELDS = {"image": "image", "image-digest": "image_digest", "gpus": "gpus"}
+PARTS = (*_ENGINE_FIELDS, "engine", *_CONTAINER_FIELDS)
 """Keys of `--set` beside the server's own; `path.ARTEFACT` and `sampling.NAME` come with them."""
 
 
@@ -27,13 +30,13 @@ def set_part(profile: Profile, name: str, given: Assignment) -> Profile:
     """The profile with that part set; raises UsageError for a value that it cannot have."""
     if given.key.startswith(SAMPLING_PREFIX):
         return _set_sampling(profile, given)
-    if given.removes:
+    if given.removes and name != "image-digest":
         raise given.refuse("it cannot be left out", f"give {name} a value")
     if name in _ENGINE_FIELDS:
         return _set_engine_field(profile, name, given)
     if name == "engine":
         return _set_engine(profile, given)
-    if name in {"image", "gpus"}:
+    if name in _CONTAINER_FIELDS:
         return _set_container_field(profile, name, given)
     return _set_path(profile, given)
 
@@ -69,13 +72,27 @@ def _set_container_field(profile: Profile, name: str, given: Assignment) -> Prof
     container = profile.container
     if container is None:
         raise given.refuse(f"profile {profile.name} has no container", "choose a profile that runs in one")
-    value = given.text
+    field = _CONTAINER_FIELDS[name]
+    old, value = getattr(container, field), _container_value(name, given)
+    profile = _chosen(profile, f"container.{field}", "none" if old is None else old, given)
+    return profile.model_copy(update={"container": container.model_copy(update={field: value})})
+
+
+def _container_value(name: str, given: Assignment) -> str | None:
     if name == "gpus":
-        if not _GPUS.fullmatch(value):
+        if not _GPUS.fullmatch(given.text):
             raise given.refuse("expected all, none, or the number of a GPU", "such as gpus=1 or gpus=device=1")
-        value = {"none": ""}.get(value, f"device={value}" if value.isdigit() else value)
-    profile = _chosen(profile, f"container.{name}", getattr(container, name), given)
-    return profile.model_copy(update={"container": container.model_copy(update={name: value})})
+        return {"none": ""}.get(given.text, f"device={given.text}" if given.text.isdigit() else given.text)
+    if name == "image-digest":
+        if not given.removes and not _DIGEST.fullmatch(given.text):
+            raise given.refuse(
+                "expected sha256: and 64 hex digits, or nothing",
+                "see `docker image ls --digests --no-trunc` for the digest in a registry and for the id; both will do",
+            )
+        return None if given.removes else given.text
+    if not re.fullmatch(IMAGE_NAME, given.text):
+        raise given.refuse("expected the name of an image", "such as image=vllm-moet-gb10:v024")
+    return given.text
 
 
 def _set_path(profile: Profile, given: Assignment) -> Profile:

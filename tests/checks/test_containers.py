@@ -8,6 +8,7 @@ from tests.checks.cases import GONE, case_of, judge_by, said
 
 IDS = ["DOCKER.ENGINE", "DOCKER.IMAGE", "DOCKER.GPU", "DOCKER.NAME"]
 NAME = "moet-boot-spark"
+DIGEST, OTHER = f"sha256:{1:064x}", f"sha256:{2:064x}"
 
 
 def container(state: str, *, ours: bool, name: str = NAME, orphan: bool = False) -> dict[str, Any]:
@@ -43,6 +44,13 @@ def container(state: str, *, ours: bool, name: str = NAME, orphan: bool = False)
         pytest.param("DOCKER.IMAGE", {"docker.image.arch": "aarch64"}, "pass", [], id="the-kernels-name"),
         pytest.param("DOCKER.IMAGE", {"docker.image.arch": None}, "pass", ["unknown"], id="arch-not-known"),
         pytest.param("DOCKER.IMAGE", {"docker": {"present": False}}, "skipped", [], id="nobody-to-ask"),
+        pytest.param(
+            "DOCKER.IMAGE",
+            {"docker.image.present": False, "docker.image.digests": [OTHER]},
+            "refuse",
+            [f"vllm-moet-gb10:v024 here is {OTHER}", f"image-digest={OTHER}"],
+            id="another-of-the-name",
+        ),
         pytest.param("DOCKER.IMAGE", {"arch": None}, "pass", ["arm64"], id="machine-not-known"),
         pytest.param("DOCKER.GPU", {}, "pass", ["runtime nvidia"], id="runtime"),
         pytest.param("DOCKER.GPU", {"docker.runtimes": ["runc"]}, "pass", ["cdi"], id="cdi"),
@@ -93,6 +101,44 @@ def test_a_process_needs_no_container_engine(id_: str) -> None:
 def test_docker_that_was_not_asked_is_no_freeze(id_: str) -> None:
     assert not judge_by(id_, case_of("spark", {"docker": None})).stops
     assert judge_by(id_, case_of("spark", {"docker": None}, sight=Sight.LIVE)).status is Status.WARN
+
+
+@pytest.mark.parametrize(
+    ("known", "status", "words"),
+    [
+        pytest.param({"digests": [OTHER, DIGEST]}, "pass", ["arm64"], id="one of several"),
+        pytest.param({"digest": DIGEST}, "pass", [], id="a snapshot with one digest"),
+        pytest.param({"digests": [OTHER], "digest": DIGEST}, "refuse", [OTHER], id="the list counts"),
+        pytest.param(
+            {"digests": [OTHER]},
+            "refuse",
+            [
+                f"architecture arm64, {OTHER}",
+                f"docker pull vllm-moet-gb10:v024@{DIGEST}",
+                f"--set image-digest={OTHER}",
+                "or none (--set image-digest=)",
+            ],
+            id="another",
+        ),
+        pytest.param({}, "warn", ["not recorded", DIGEST], id="not recorded"),
+        pytest.param({"digests": [DIGEST], "arch": "amd64"}, "refuse", ["architecture amd64"], id="wrong machine"),
+    ],
+)
+def test_a_pinned_image(known: dict[str, Any], status: str, words: list[str]) -> None:
+    changes = {f"docker.image.{name}": value for name, value in known.items()}
+    finding = judge_by("DOCKER.IMAGE", case_of("spark", changes, sets=(f"image-digest={DIGEST}",)))
+    assert finding.status == status, finding
+    assert all(word in said(finding) for word in words), said(finding)
+
+
+def test_a_pin_cannot_be_accepted_away() -> None:
+    """It is no risk but a wish: who wants another image drops the pin."""
+    case = case_of("spark", {"docker.image.digests": [OTHER]}, sets=(f"image-digest={DIGEST}",))
+    assert not judge_by("DOCKER.IMAGE", case).acceptable
+
+
+def test_no_pin_takes_any_digest() -> None:
+    assert judge_by("DOCKER.IMAGE", case_of("spark", {"docker.image.digests": [OTHER]})).status is Status.PASS
 
 
 def test_a_container_without_gpu_needs_no_toolkit() -> None:

@@ -8,6 +8,7 @@ import pytest
 from moet_boot.launch.container import ContainerServer
 from moet_boot.launch.docker_engine import DockerEngine
 from moet_boot.launch.log_file import LogFile
+from moet_boot.launch.process import Clock
 from moet_boot.machine.snapshot import Docker
 from testing.container_plans import container_plan
 from testing.fake_engine import SLEEPER, FakeEngine, any_engine
@@ -29,14 +30,14 @@ def make(engine: FakeEngine, tmp_path: Path) -> Iterator[Callable[..., Container
     """Makes the server of a program."""
     made: list[ContainerServer] = []
 
-    def build(program: str = SLEEPER, **options: object) -> ContainerServer:
+    def build(program: str = SLEEPER, clock: Clock | None = None, **options: object) -> ContainerServer:
         def connect_to(_answer_s: float) -> DockerEngine:
             found: DockerEngine = any_engine(engine)
             return found
 
         plan = container_plan(program, port=0, **options)  # type: ignore[arg-type]
         log = LogFile(tmp_path / "server.log")
-        made.append(ContainerServer(plan, Docker(present=True), log, connect_to=connect_to))
+        made.append(ContainerServer(plan, Docker(present=True), log, connect_to=connect_to, clock=clock))
         return made[-1]
 
     yield build

@@ -91,7 +91,7 @@ def test_images(server: HTTPServer, engine: DockerEngine) -> None:
     image = {"Id": "sha256:1", "Architecture": "arm64", "RepoDigests": ["a@sha256:2"]}
     server.expect_request(f"{API}/images/a:1/json").respond_with_json(image)
     server.expect_request(f"{API}/images/b:1/json").respond_with_json({"message": "No such image: b:1"}, status=404)
-    assert engine.image("a:1") == ImageFacts("sha256:1", "arm64", ("a@sha256:2",))
+    assert engine.image("a:1") == ImageFacts("arm64", ("sha256:2", "sha256:1"))
     assert engine.image("b:1") is None
 
 

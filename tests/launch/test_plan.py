@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -7,6 +8,9 @@ from hypothesis import strategies as st
 from moet_boot.errors import UsageError
 from moet_boot.launch.plan import build_plan, flag_arguments
 from moet_boot.profile.load import load_profile
+from moet_boot.profile.resolve import resolve_profile
+
+DIGEST = f"sha256:{3:064x}"
 
 
 @pytest.mark.parametrize(
@@ -59,6 +63,29 @@ def test_the_guarded_image_of_the_spark_is_started_with_no_arguments() -> None:
     assert plan.container.entrypoint is None
     assert (plan.host, plan.port) == ("127.0.0.1", 8010)
     assert all(m.read_only for m in plan.mounts)
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "container"),
+    [
+        ("spark", None, "moet-boot-spark"),
+        ("spark", "mtp", "moet-boot-spark-mtp"),
+        ("My Spark, grün/2", None, "moet-boot-My-Spark--gr-n-2"),
+    ],
+)
+def test_a_container_has_a_name_that_an_engine_takes(name: str, variant: str | None, container: str) -> None:
+    profile = load_profile("spark").model_copy(update={"name": name, "variant": variant})
+    plan = build_plan(profile)
+    assert plan.container is not None
+    assert plan.container.name == container
+    assert re.fullmatch("[a-zA-Z0-9][a-zA-Z0-9_.-]+", plan.container.name)
+
+
+def test_a_plan_knows_the_pinned_image() -> None:
+    plan = build_plan(resolve_profile("spark", sets=[f"image-digest={DIGEST}"], env={}))
+    assert plan.container is not None
+    assert plan.container.image_digest == DIGEST
+    assert plan.digest != build_plan(load_profile("spark")).digest
 
 
 def test_extra_arguments_come_last() -> None:

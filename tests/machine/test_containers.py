@@ -64,6 +64,15 @@ def test_an_image_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_toolkit")
+def test_an_image_of_another_digest_is_named(tmp_path: Path) -> None:
+    asked = "vllm-moet-gb10:v024@sha256:" + "0" * 64
+    with engine(tmp_path, ANSWERS):
+        image = read_docker(Tree(tmp_path), asked, None, 5.0).image
+    assert image is not None
+    assert (image.ref, image.present, image.digests) == (asked, False, ["sha256:1"])
+
+
+@pytest.mark.usefixtures("no_toolkit")
 def test_without_a_question_about_an_image_none_is_asked(tmp_path: Path) -> None:
     with engine(tmp_path, {"/info": INFO, "/containers/json": []}) as server:
         assert read_docker(Tree(tmp_path), None, None, 5.0).image is None

@@ -60,6 +60,24 @@ def test_an_image() -> None:
     assert (image.cuda_archs, image.vllm, image.entrypoint) == (["12.0a", "12.1a", "9.0"], "0.24.0", ["/entrypoint.sh"])
 
 
+@pytest.mark.parametrize(
+    ("answer", "digests"),
+    [
+        (
+            {"Id": "sha256:1", "RepoDigests": ["a@sha256:2", "b.c:5000/d@sha256:3"]},
+            ["sha256:2", "sha256:3", "sha256:1"],
+        ),
+        ({"Id": "sha256:1", "RepoDigests": ["a@sha256:1", "b@sha256:1"]}, ["sha256:1"]),
+        ({"Id": "0f", "RepoDigests": None}, ["sha256:0f"]),
+        ({}, []),
+    ],
+    ids=["registries", "an engine whose ids are digests", "podman", "nothing"],
+)
+def test_what_an_image_is_known_by(answer: dict[str, Any], digests: list[str]) -> None:
+    image = describe_image("x", answer)
+    assert (image.digests, image.digest) == (digests, digests[0] if digests else None)
+
+
 def test_an_image_that_says_little() -> None:
     image = describe_image("x", {"Id": DIGEST, "Architecture": "amd64", "RepoDigests": None, "Config": None})
     assert (image.digest, image.cuda_toolkit, image.cuda_archs, image.vllm) == (DIGEST, None, None, None)

@@ -126,6 +126,8 @@ def test_a_file_may_stand_by_itself(tmp_path: Path) -> None:
         ("[memory.terms.planes]\ngib = nan", "memory.terms.planes.gib", "finite number", ""),
         ("[guard]\nhard_floor_gib = inf", "guard.hard_floor_gib", "finite number", ""),
         ('[artefacts.checkpoint]\nsha256 = "zz"', "artefacts.checkpoint.sha256", "string should match pattern", ""),
+        ('[container]\nimage = "Not A Name"', "container.image", "string should match pattern", ""),
+        ('[container]\nimage_digest = "sha256:12"', "container.image_digest", "string should match pattern", ""),
         ('[artefacts.checkpoint]\nkind = "zip"', "artefacts.checkpoint.kind", "input should be 'checkpoint'", ""),
         ("why = 2020-01-01", "why", "is not a known key", ""),
         ('title = ""', "title", "at least 1 character", ""),

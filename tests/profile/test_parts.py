@@ -4,6 +4,8 @@ from moet_boot.errors import UsageError
 from moet_boot.profile.consistency import inconsistencies
 from tests.profile.shipped import shipped, with_sets
 
+DIGEST = "sha256:" + "0a" * 32
+
 
 @pytest.mark.parametrize("key", ["port", "--port"])
 def test_a_port_is_set_for_the_server_and_for_who_asks_it(key: str) -> None:
@@ -65,6 +67,50 @@ def test_another_image() -> None:
     assert profile.container is not None
     assert profile.container.image == "mine:latest"
     assert profile.chosen["container.image"].overrides == ("profile=vllm-moet-gb10:v024",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vllm",
+        "vllm-moet-gb10:v024",
+        "ghcr.io/corp/vllm_moet:V0.24-rc_1",
+        "localhost:5000/a/b.c--d:1",
+        "[::1]:5000/a",
+        f"vllm:v1@{DIGEST}",
+        f"vllm@{DIGEST}",
+        DIGEST,
+        "0123456789ab",
+    ],
+)
+def test_names_of_images(name: str) -> None:
+    container = with_sets("spark", f"image={name}").container
+    assert container is not None
+    assert container.image == name
+
+
+@pytest.mark.parametrize("name", ["Upper", "a b", "-x", "a:", "a@sha256:12", "a:b:c", "a/", "a//b", "a:.x", "a_"])
+def test_names_that_no_image_has(name: str) -> None:
+    with pytest.raises(UsageError, match="expected the name of an image"):
+        with_sets("spark", f"image={name}")
+
+
+def test_an_image_may_be_pinned_and_the_pin_left_out() -> None:
+    pinned = with_sets("spark", f"image-digest={DIGEST}")
+    assert pinned.container is not None
+    assert pinned.container.image_digest == DIGEST
+    assert pinned.chosen["container.image_digest"].overrides == ("profile=none",)
+    free = with_sets("spark", f"image-digest={DIGEST}", "image-digest=")
+    assert free.container is not None
+    assert free.container.image_digest is None
+    assert free.chosen["container.image_digest"].overrides == (f"flag={DIGEST}", "profile=none")
+
+
+@pytest.mark.parametrize("text", ["v024", DIGEST[7:], DIGEST[:-1], DIGEST.upper(), f"x@{DIGEST}"])
+def test_a_pin_that_is_no_digest(text: str) -> None:
+    with pytest.raises(UsageError, match="expected sha256: and 64 hex digits") as caught:
+        with_sets("spark", f"image-digest={text}")
+    assert "--no-trunc" in caught.value.fix
 
 
 @pytest.mark.parametrize("key", ["image=x", "gpus=0"])

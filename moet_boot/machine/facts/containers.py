@@ -11,6 +11,9 @@ class DockerImage(Group):
     ref: str
     arch: str | None = None
     digest: str | None = None
+    digests: list[str] = Field(default_factory=list)
+    """All that it is known by: its digests in registries, then its id. For an image asked for by a digest that
+    is not here, those of the image that bears the name instead."""
     cuda_toolkit: str | None = None
     cuda_archs: list[str] | None = None
     vllm: str | None = None

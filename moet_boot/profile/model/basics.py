@@ -10,6 +10,14 @@ Size = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_REGISTRY = r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/"
+_TAG = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+_DIGEST = "sha256:[0-9a-f]{64}"
+IMAGE_NAME = rf"^(?:(?:{_REGISTRY})?{_PART}(?:/{_PART})*(?::{_TAG})?(?:@{_DIGEST})?|{_DIGEST})$"
+"""What a container engine takes for an image: `[registry/]name[:tag][@sha256:...]`, or an image's id."""
+ImageName = Annotated[str, Field(pattern=IMAGE_NAME)]
+Digest = Annotated[str, Field(pattern=f"^{_DIGEST}$")]
 Revision = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
 
 

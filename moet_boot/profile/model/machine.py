@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from moet_boot.profile.model.basics import Port, Reasoned, Revision, Sha256, Size, Text
+from moet_boot.profile.model.basics import Digest, ImageName, Port, Reasoned, Revision, Sha256, Size, Text
 from moet_boot.units import from_gib
 
 
@@ -76,8 +76,10 @@ class Mount(Reasoned):
 class Container(Reasoned):
     """How the container is made. Values that weaken isolation carry their reason in `reasons`."""
 
-    image: Text
+    image: ImageName
     image_arch: Literal["amd64", "arm64"]
+    image_digest: Digest | None = None
+    """What the image must be: its digest in a registry, or its id. None takes whatever bears the name."""
     gpus: str = "all"
     """`all` or `device=N`."""
     network: Literal["host", "bridge"] = "host"
