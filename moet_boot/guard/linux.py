@@ -9,6 +9,8 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _MCL_CURRENT_AND_FUTURE = 3
+_ARG_START = 45
+"""In /proc/self/stat, counted from the field after the name."""
 
 _FIRST, _DYING = 2, 1
 """Real-time priorities of the guard and of those whom it has killed: it must be able to go on killing."""
@@ -39,8 +41,23 @@ def die_with_parent() -> int:
 
 
 def set_process_name(name: str) -> int:
-    """The name in /proc/PID/comm, 15 bytes at most; 0, or the errno."""
+    """The name in /proc/PID/comm, 15 bytes at most, and in place of the arguments; 0, or the errno.
+
+    Somebody who ends a hung server with `pkill -9 -f python` or `-f vllm` must not end its watchers with it: the
+    engine's own workers have overwritten their arguments too, and would live on alone.
+    """
+    _overwrite_arguments(name.encode())
     return _errno(_libc.prctl(_PR_SET_NAME, name.encode()[:15], 0, 0, 0))
+
+
+def _overwrite_arguments(text: bytes) -> None:
+    """What /proc/PID/cmdline shows is the memory that the kernel put the arguments into (proc(5), arg_start)."""
+    with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123  (pathlib is slow to start)
+        fields = stat.read().rpartition(b")")[2].split()
+    start, end = int(fields[_ARG_START]), int(fields[_ARG_START + 1])
+    if 0 < len(text) < end - start:
+        ctypes.memset(start, 0, end - start)
+        ctypes.memmove(start, text, len(text))
 
 
 def run_first() -> bool:

@@ -320,6 +320,19 @@ def test_when_both_are_killed_the_server_does_not_run_on(tmp_path: Path, name: s
         assert len(read_spool(tmp_path / "spool")) >= 1
 
 
+def mentions_python(pid: int) -> bool:
+    return b"python" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_who_kills_everything_that_looks_like_python_does_not_kill_the_watchers(tmp_path: Path) -> None:
+    n = number()
+    with supervised(tmp_path, TREES["double fork"], n, leash=True) as (supervisor, guard, leash):
+        family = [supervisor.pid, guard, leash]
+        assert until(lambda: [pid for pid in family if mentions_python(pid)] == [supervisor.pid])
+        supervisor.kill()
+        assert until(lambda: not others(n, supervisor))
+
+
 class TestStarting:
     def test_a_folder_that_does_not_exist(self, tmp_path: Path) -> None:
         with pytest.raises(MoetBootError, match="cannot start the memory guard"):

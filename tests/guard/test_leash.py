@@ -123,7 +123,7 @@ def test_when_the_holder_is_killed_everything_is_gone_within_a_second(program: s
 def test_when_the_leash_is_killed_the_command_dies_with_it() -> None:
     n = number()
     with on_leash("exec sleep {n}", n) as leash:
-        assert until(lambda: len(named(n)) == 2)
+        assert until(lambda: [name_of(pid) for pid in named(n)] == [b"sleep"])
         leash.kill()
         assert until(lambda: not named(n), 2)
 

@@ -33,6 +33,17 @@ def test_a_name() -> None:
     assert outcome("linux.set_process_name('moet-guard'); print(open('/proc/self/comm').read())") == "moet-guard"
 
 
+@pytest.mark.parametrize("extra", [[], ["python", "vllm"], ["x" * 100_000]], ids=["few words", "some", "many"])
+def test_the_name_stands_for_the_arguments_too(extra: list[str]) -> None:
+    program = (
+        "import os, sys; from moet_boot.guard import linux; linux.set_process_name('moet-guard')\n"
+        "print(open('/proc/self/cmdline').read().rstrip(chr(0)), len(sys.argv), os.environ['KEPT'])"
+    )
+    command = [sys.executable, "-c", program, *extra]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "KEPT": "kept"})
+    assert done.stdout.split() == ["moet-guard", str(len(extra) + 1), "kept"]
+
+
 def test_a_raised_score_is_always_accepted() -> None:
     assert outcome("print(linux.set_oom_score_adj(800), open('/proc/self/oom_score_adj').read())") == "800 800"
 

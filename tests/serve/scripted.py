@@ -95,7 +95,7 @@ class Serve:
     def engine_pids(self) -> list[int]:
         """All processes below this serve, the guard and the leash apart."""
         below = psutil.Process(self.process.pid).children(recursive=True)
-        return [p.pid for p in below if "moet_boot.guard" not in " ".join(p.cmdline())]
+        return [p.pid for p in below if p.name() not in {"moet-guard", "moet-leash"}]
 
     def end(self, timeout_s: float = 40) -> tuple[int, dict[str, Any]]:
         """Wait for the end; the exit code and the document."""

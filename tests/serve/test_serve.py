@@ -174,9 +174,7 @@ def test_a_guard_that_is_gone_takes_the_server_down(tmp_path: Path, number: sign
         run.wait_for("ready")
         pids = run.engine_pids()
         below = psutil.Process(run.process.pid).children(recursive=True)
-        guards = [
-            p for p in below if "moet_boot.guard" in " ".join(p.cmdline()) and "leash" not in " ".join(p.cmdline())
-        ]
+        guards = [p for p in below if p.name() == "moet-guard"]
         assert len(guards) == 1
         guards[0].send_signal(number)
         wait_until(lambda: gone(pids), 4)
@@ -191,7 +189,7 @@ def test_a_guard_that_is_killed_while_the_server_has_its_grace_ends_it(tmp_path:
         run.wait_for("ready")
         pids = run.engine_pids()
         below = psutil.Process(run.process.pid).children()
-        guards = [p for p in below if "moet_boot.guard.process" in " ".join(p.cmdline())]
+        guards = [p for p in below if p.name() == "moet-guard"]
         run.process.send_signal(signal.SIGTERM)
         run.wait_for("note")
         guards[0].kill()
