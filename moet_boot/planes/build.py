@@ -70,6 +70,7 @@ def build_planes(
         _require_revision(folder, revision)
         header = Header(checkpoint.geometry, repo, revision, index_sha256=checkpoint.index_sha256)
         with PlaneFileWriter(out, header, checkpoint.fingerprint, overwrite=overwrite) as writer:
+            checkpoint.require_written()
             resumed = _write_slots(checkpoint, writer, threads or default_threads(), on_slots)
             checkpoint.require_unchanged()
             read_back = _ReadBack(on_whole_file)

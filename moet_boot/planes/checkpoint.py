@@ -14,6 +14,7 @@ from typing import Any, Self
 from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError
 from moet_boot.planes.direct_io import DirectReader, unreadable
 from moet_boot.planes.geometry import Geometry
+from moet_boot.planes.holes import find_holes
 from moet_boot.planes.safetensors_header import TensorPlace, read_tensor_places
 
 INDEX_NAME = "model.safetensors.index.json"
@@ -44,6 +45,10 @@ class ExpertSpans:
     w3_scale: TensorSpan
     w2_scale: TensorSpan
 
+    def spans(self) -> tuple[TensorSpan, ...]:
+        """All six."""
+        return self.w1, self.w3, self.w2, self.w1_scale, self.w3_scale, self.w2_scale
+
 
 @dataclass(frozen=True)
 class CheckpointIdentity:
@@ -55,7 +60,7 @@ class CheckpointIdentity:
 
 
 def read_identity(folder: Path) -> CheckpointIdentity:
-    """Read config.json and the index of a checkpoint; raises the artefact errors and UsageError."""
+    """Read config.json and the index of a checkpoint; raises the artefact errors."""
     config = _json_object(folder / "config.json", _read_small(folder / "config.json"))
     index = _read_small(folder / INDEX_NAME)
     return CheckpointIdentity(folder, Geometry.from_config(config), hashlib.sha256(index).digest())
@@ -65,7 +70,7 @@ class Checkpoint:
     """The experts of a checkpoint folder, with their shards open; a context manager.
 
     Entering raises ArtefactMissingError or ArtefactDamagedError for anything missing, extra, of the wrong
-    shape or type, truncated, or not where the index says; UsageError for a config that no planes fit.
+    shape or type, truncated, not where the index says, or for a config that no planes fit.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -117,7 +122,20 @@ class Checkpoint:
     @property
     def _shards(self) -> set[DirectReader]:
         """The shards with experts."""
-        return {span.shard for expert in self._experts for span in (expert.w1, expert.w2, expert.w3)}
+        return {span.shard for expert in self._experts for span in expert.spans()}
+
+    def require_written(self) -> None:
+        """Raise ArtefactDamagedError when a download left holes where experts should be: zeros would be packed."""
+        spans = [span for expert in self._experts for span in expert.spans()]
+        for shard in self._shards:
+            holes = find_holes(shard.fd, 0, shard.size)
+            mine = [span for span in spans if span.shard is shard] if holes else []
+            for hole in holes:
+                if any(span.offset < hole.end and hole.start < span.offset + span.size for span in mine):
+                    raise ArtefactDamagedError(
+                        f"{shard.path} was never written from byte {hole.start} to {hole.end - 1}: a hole in the file",
+                        fix=FETCH,
+                    )
 
     def _find_tensors(self, stack: ExitStack) -> dict[str, TensorSpan]:
         by_shard = self._index_by_shard()
@@ -133,17 +151,18 @@ class Checkpoint:
         return spans
 
     def _index_by_shard(self) -> dict[str, set[str]]:
-        """Names of expert tensors by the shard that the index gives for them."""
+        """Names of expert tensors by the shard that the index gives for them; none for other shards."""
         path = self.folder / INDEX_NAME
         weight_map = _json_object(path, _read_small(path)).get("weight_map")
         if not isinstance(weight_map, dict):
             raise ArtefactDamagedError(f"{path} has no weight_map", fix=FETCH)
         by_shard: dict[str, set[str]] = {}
         for name, shard in weight_map.items():
+            if not isinstance(shard, str) or Path(shard).name != shard or "\0" in shard:
+                raise ArtefactDamagedError(f"{path} names an impossible shard for {name}: {shard!r}", fix=FETCH)
+            experts = by_shard.setdefault(shard, set())
             if EXPERT_NAME.fullmatch(name):
-                if not isinstance(shard, str) or Path(shard).name != shard:
-                    raise ArtefactDamagedError(f"{path} names an impossible shard for {name}: {shard!r}", fix=FETCH)
-                by_shard.setdefault(shard, set()).add(name)
+                experts.add(name)
         return by_shard
 
 

@@ -20,12 +20,13 @@ Maker = Callable[[Expert], Bytes]
 class CheckpointSource:
     """The experts of a checkpoint as a source of planes.
 
-    Opening checks names, shapes and sizes of all expert tensors; raises the artefact errors and UsageError.
+    Opening checks names, shapes and sizes of all expert tensors; raises the artefact errors and UsageError for ranks.
     """
 
     def __init__(self, folder: Path, *, world: int = 1, rank: int = 0) -> None:
         self.path = folder
         self._checkpoint = Checkpoint(folder).__enter__()
+        self._checkpoint.require_written()
         self.geometry = self._checkpoint.geometry.with_tp(world)
         self.exact, self.world, self.rank = True, world, rank
         self.layers = tuple(range(self.geometry.n_layers))

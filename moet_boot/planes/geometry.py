@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from moet_boot.errors import UsageError
+from moet_boot.errors import ArtefactDamagedError, UsageError
 
 ALIGN = 4096
 SCALE_BLOCK = 32
 MAX_DIMENSION = 1 << 24
+MAX_SLOTS = 1 << 17  # the published model has 11008; lists of more would fill the memory
 CONFIG_KEYS = {
     "n_layers": "num_hidden_layers",
     "n_experts": "n_routed_experts",
@@ -66,6 +67,8 @@ class Geometry:
     def __post_init__(self) -> None:
         for name in ("n_layers", "n_experts", "hidden", "inter", "tp"):
             _require_dimension(name, getattr(self, name))
+        if self.n_slots > MAX_SLOTS:
+            raise _illegal(f"{self.n_layers} layers of {self.n_experts} experts are more than any model has")
         if self.hidden % 64:
             raise _illegal(f"hidden size {self.hidden} is not a multiple of 64")
         if self.inter % self.tp or self.inter_rank % 64:
@@ -75,21 +78,25 @@ class Geometry:
     def from_config(cls, config: Mapping[str, object], *, tp: int = 1) -> Self:
         """Read the geometry from a checkpoint's config.json.
 
-        Raises UsageError for a missing or impossible value, and for experts that are not MXFP4 (a.1).
+        Raises ArtefactDamagedError for a missing or impossible value, and for experts that are not MXFP4 (a.1);
+        UsageError when `tp` ranks cannot share this model.
         """
         dtype = config.get("expert_dtype", "fp4")
         if dtype != "fp4":
-            raise UsageError(
+            raise ArtefactDamagedError(
                 f"config.json says expert_dtype {dtype!r}; planes are made from fp4 experts only",
                 fix="use the DeepSeek-V4-Flash checkpoint with MXFP4 experts",
             )
         if config.get("first_k_dense_replace"):
-            raise UsageError(
+            raise ArtefactDamagedError(
                 "config.json has dense layers (first_k_dense_replace); every layer must have experts",
                 fix="use the DeepSeek-V4-Flash checkpoint",
             )
-        values = {name: _require_dimension(key, config.get(key)) for name, key in CONFIG_KEYS.items()}
-        return cls(**values, tp=tp)
+        try:
+            model = cls(**{name: _require_dimension(key, config.get(key)) for name, key in CONFIG_KEYS.items()})
+        except UsageError as error:
+            raise ArtefactDamagedError(error.what, fix=error.fix) from error
+        return model.with_tp(tp)
 
     @property
     def inter_rank(self) -> int:

@@ -20,7 +20,7 @@ class ModelConfig:
 def read_model_config(model_dir: Path, tp: int = 1) -> ModelConfig:
     """Read `<model_dir>/config.json`.
 
-    Raises ArtefactMissingError, ArtefactDamagedError, and UsageError for a geometry without a layout.
+    Raises ArtefactMissingError, ArtefactDamagedError, and UsageError when `tp` ranks cannot share the model.
     """
     path = model_dir / "config.json"
     found = read_json(path)

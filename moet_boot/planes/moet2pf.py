@@ -24,7 +24,6 @@ CHECKSUM_OFFSET = HEADER_BYTES - DIGEST_BYTES
 MIN_FILE_BYTES = 2 * ALIGN
 MAX_REPO_BYTES = 127
 MAX_REVISION_BYTES = 64
-MAX_SLOTS = 1 << 20  # a table of 48 MiB; the published model has 11008
 
 _FIELDS = struct.Struct("<8s6IQ2I11QI4bII32s32s8s128s64s64s")
 _ENTRY = struct.Struct("<32sQII")
@@ -127,8 +126,6 @@ class Header:
     quantizer_abi: str = QUANTIZER_ABI
 
     def __post_init__(self) -> None:
-        if self.geometry.n_slots > MAX_SLOTS:
-            raise UsageError(f"{self.geometry.n_slots} slots are more than any model has")
         if not self.repo or len(self.repo.encode()) > MAX_REPO_BYTES or "\0" in self.repo:
             raise UsageError(f"repo {self.repo!r} does not fit a header: 1 to {MAX_REPO_BYTES} bytes of text")
         if not self.revision.isalnum() or not self.revision.isascii() or len(self.revision) > MAX_REVISION_BYTES:

@@ -35,7 +35,11 @@ def read_tensor_places(reader: DirectReader) -> dict[str, TensorPlace]:
     """
     start, header = _read_header(reader)
     places = {name: _place(reader, name, entry, start) for name, entry in header.items() if name != "__metadata__"}
-    end = max((place.offset + place.size for place in places.values()), default=start)
+    end = start
+    for name, place in sorted(places.items(), key=lambda item: (item[1].offset, item[1].size)):
+        if place.offset != end:
+            raise _damaged(reader, f"has {name} at byte {place.offset}, expected {end}: tensors overlap or leave a gap")
+        end += place.size
     if end != reader.size:
         difference = "truncated" if end > reader.size else "longer than its header says"
         raise _damaged(reader, f"is {difference}: {reader.size} bytes, expected {end}")
@@ -56,7 +60,7 @@ def _read_header(reader: DirectReader) -> tuple[int, dict[str, Any]]:
     if LENGTH_BYTES + length > reader.size:
         raise _damaged(reader, f"is truncated inside its header: {reader.size} bytes")
     try:
-        text = read_bytes(reader, LENGTH_BYTES, length)
+        text = read_bytes(reader, LENGTH_BYTES, length).decode()
         header = json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:
         raise _damaged(reader, f"has a header that is no JSON: {error}") from error

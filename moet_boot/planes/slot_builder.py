@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from moet_boot.errors import ArtefactDamagedError
 from moet_boot.planes.checkpoint import Checkpoint, TensorSpan
 from moet_boot.planes.code_packer import CodePacker
 from moet_boot.planes.direct_io import AlignedBuffer, unreadable
@@ -35,7 +36,19 @@ class SlotBuilder:
         end = self._pack_codes(expert.w2, inter, end)
         end = self._pack_scales(expert.w2_scale, inter, end)
         self._slot[end:] = 0
+        self._require_scales(slot)
         return self.buffer.view[: geometry.slot_stride]
+
+    def _require_scales(self, slot: int) -> None:
+        """Zeros all over are what a copy or download leaves where it never came to (c.8)."""
+        for section in self._checkpoint.geometry.sections():
+            if section.name in {"sc13", "sc2"} and not self._slot[section.offset :][: section.size].any():
+                path = self._checkpoint.expert(slot).w2_scale.shard.path
+                layer, expert = divmod(slot, self._checkpoint.geometry.n_experts)
+                raise ArtefactDamagedError(
+                    f"{path}: the scales of layer {layer} expert {expert} are all zero: they were never written",
+                    fix="fetch this shard again",
+                )
 
     def _pack_codes(self, span: TensorSpan, columns: int, start: int) -> int:
         end = start + span.size // 2

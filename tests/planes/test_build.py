@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from moet_boot.errors import ArtefactDamagedError, MoetBootError, UsageError
 from moet_boot.planes.build import BuildReport, build_planes
+from moet_boot.planes.checkpoint import Checkpoint
 from moet_boot.planes.geometry import DS4_FLASH, Geometry
 from moet_boot.planes.moet2pf import FileLayout
 from moet_boot.planes.slots import slot_2bit
@@ -21,7 +22,7 @@ from moet_boot.planes.verify_report import VerifyMode, VerifyOptions
 from testing.checkpoints import SHARD, copy_checkpoint, write_checkpoint
 from testing.golden import GOLDEN, golden_json
 from testing.page_cache import resident_bytes
-from testing.plane_file import OWN, REPO, REVISION, TINY, flip
+from testing.plane_file import OWN, REPO, REVISION, TINY, flip, put
 
 GOLDEN_BYTES = OWN.read_bytes()
 CHECKPOINT = GOLDEN / "iv_ckpt"
@@ -100,6 +101,36 @@ def test_a_shard_that_changes_meanwhile_is_an_error_and_gives_no_file(out: Path,
         build(folder, out, on_slots=touch)
     assert not out.exists()
     assert build(folder, out).resumed == 0
+
+
+def test_a_shard_with_a_hole_is_not_packed_as_zeros(out: Path, tmp_path: Path) -> None:
+    folder = copy_checkpoint(tmp_path)
+    whole = (folder / SHARD).read_bytes()
+    (folder / SHARD).write_bytes(whole[:100_000])
+    os.truncate(folder / SHARD, len(whole))
+    with pytest.raises(ArtefactDamagedError, match=f"{SHARD} was never written from byte 102400 to 211784"):
+        build(folder, out)
+    assert list(out.parent.iterdir()) == []
+
+
+def test_a_hole_outside_of_the_experts_does_not_matter(out: Path, tmp_path: Path) -> None:
+    folder = copy_checkpoint(tmp_path)
+    shard = folder / "model-00003-of-00003.safetensors"
+    size = shard.stat().st_size
+    os.truncate(shard, 50_000)
+    os.truncate(shard, size)
+    build(folder, out)
+    assert out.read_bytes() == GOLDEN_BYTES
+
+
+def test_scales_that_are_all_zero_were_never_written(out: Path, tmp_path: Path) -> None:
+    folder = copy_checkpoint(tmp_path)
+    with Checkpoint(folder) as checkpoint:
+        span = checkpoint.expert(2).w2_scale
+    put(folder / SHARD, span.offset, bytes(span.size))
+    with pytest.raises(ArtefactDamagedError, match=f"{SHARD}: the scales of layer 0 expert 2 are all zero"):
+        build(folder, out)
+    assert not out.exists()
 
 
 def test_slots_of_a_shard_whose_time_was_put_back_are_not_resumed(out: Path, tmp_path: Path) -> None:

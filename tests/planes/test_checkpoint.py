@@ -4,10 +4,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, MoetBootError, UsageError
+from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, MoetBootError
 from moet_boot.planes.checkpoint import Checkpoint, read_identity, tensor_names
 from moet_boot.planes.geometry import Geometry
 from testing.checkpoints import INDEX, SHARD, copy_checkpoint, edit_json, edit_shard, write_checkpoint
@@ -15,6 +16,7 @@ from testing.golden import GOLDEN, golden_json
 from testing.plane_file import TINY
 
 NAME = "layers.0.ffn.experts.1.w1.weight"
+LAST = "model-00003-of-00003.safetensors"
 SCALE = "layers.0.ffn.experts.1.w2.scale"
 
 
@@ -57,7 +59,24 @@ def lie_about_shard(folder: Path) -> None:
 
 def hidden_extra(folder: Path) -> None:
     def move(header: dict[str, object]) -> None:
-        header[NAME.replace("1.w1", "9.w1")] = header.pop("norm.weight", None) or header[NAME]
+        header[NAME.replace("1.w1", "9.w1")] = header.pop("layers.0.ffn.shared_experts.w1.scale")
+
+    edit_shard(folder / SHARD, move)
+
+
+def move_a_border(folder: Path) -> None:
+    def move(header: dict[str, Any]) -> None:
+        offsets = header[NAME]["data_offsets"]
+        after = next(entry for entry in header.values() if entry.get("data_offsets", [0])[0] == offsets[1])
+        offsets[1] -= 1
+        after["data_offsets"][0] -= 1
+
+    edit_shard(folder / SHARD, move)
+
+
+def two_in_one_place(folder: Path) -> None:
+    def move(header: dict[str, Any]) -> None:
+        header[NAME]["data_offsets"] = header[NAME.replace("1.w1", "2.w1")]["data_offsets"]
 
     edit_shard(folder / SHARD, move)
 
@@ -99,7 +118,7 @@ CASES = [
     Case("wrong scale type", set_tensor(SCALE, dtype="F32"), "has type F32, expected F8_E8M0 or U8"),
     Case("wrong shape", set_tensor(NAME, shape=[64, 256]), r"has shape \[64, 256\] in 16384 bytes, expected \[128, 128\]"),
     Case("transposed", set_tensor(SCALE, shape=[4, 256]), r"has shape \[4, 256\] in 1024 bytes, expected \[256, 4\]"),
-    Case("wrong size", set_tensor(NAME, data_offsets=[0, 99]), r"in 99 bytes, expected \[128, 128\]"),
+    Case("wrong size", move_a_border, r"in (16383|1025) bytes, expected \[128, 128\]"),
     Case("no config", lambda f: (f / "config.json").unlink(), "config.json does not exist", ArtefactMissingError),
     Case("no index", lambda f: (f / INDEX).unlink(), "index.json does not exist", ArtefactMissingError),
     Case("config not JSON", lambda f: (f / "config.json").write_text("{"), "config.json is no JSON"),
@@ -108,8 +127,14 @@ CASES = [
     Case("index without map", set_index("{}"), "has no weight_map"),
     Case("index with a list", set_index('{"weight_map": []}'), "has no weight_map"),
     Case("path for a shard", set_index(json.dumps({"weight_map": {NAME: "../x"}})), "impossible shard .* '../x'"),
+    Case("NUL in a shard", set_index(json.dumps({"weight_map": {NAME: "a\0b"}})), "impossible shard"),
+    Case("odd shard of the rest", set_index('{"weight_map": {"norm.weight": 7}}'), "impossible shard .* 7"),
+    Case("missing shard of the rest", lambda f: (f / LAST).unlink(), "does not exist", ArtefactMissingError),
+    Case("truncated shard of the rest", lambda f: os.truncate(f / LAST, 100_000), "is truncated: 100000 bytes"),
+    Case("absurd config", set_config(num_hidden_layers=1 << 24, n_routed_experts=1 << 24), "more than any model has"),
+    Case("tensors in one place", two_in_one_place, "tensors overlap"),
     Case("number for a shard", set_index(json.dumps({"weight_map": {NAME: 7}})), "impossible shard .* 7"),
-    Case("other experts", set_config(expert_dtype="fp8"), "expert_dtype 'fp8'", UsageError),
+    Case("other experts", set_config(expert_dtype="fp8"), "expert_dtype 'fp8'"),
     Case("other geometry", set_config(hidden_size=512), r"has shape \[.*\] in", ArtefactDamagedError),
 ]  # fmt: skip
 

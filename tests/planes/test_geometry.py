@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moet_boot.errors import UsageError
+from moet_boot.errors import ArtefactDamagedError, UsageError
 from moet_boot.planes.geometry import DS4_FLASH, Geometry, Section, SlotKind, align_up
 from testing.golden import golden_json
 
@@ -82,6 +82,7 @@ def test_config_of_the_golden_checkpoint() -> None:
         ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
         ({"n_routed_experts": -4}, "n_routed_experts is -4"),
         ({"moe_intermediate_size": 1 << 60}, "moe_intermediate_size is"),
+        ({"num_hidden_layers": 4096, "n_routed_experts": 4096}, "4096 layers of 4096 experts are more than any model"),
         ({"hidden_size": 96}, "hidden size 96 is not a multiple of 64"),
         ({"moe_intermediate_size": 96}, "intermediate size 96 over 1 rank"),
         ({"expert_dtype": "fp8"}, "expert_dtype 'fp8'"),
@@ -90,7 +91,7 @@ def test_config_of_the_golden_checkpoint() -> None:
     ],
 )
 def test_an_impossible_config_is_one_clear_error(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
+    with pytest.raises(ArtefactDamagedError, match=message) as caught:
         Geometry.from_config(golden_json("iv_ckpt/config.json") | change)
     assert caught.value.fix
 

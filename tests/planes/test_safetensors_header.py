@@ -76,11 +76,16 @@ def test_the_golden_shard_has_unaligned_experts() -> None:
         (shard({"a": entry(offsets=(-6, 0))}, b"123456"), "describes a in an impossible way"),
         (shard({"a": entry(offsets=(0, 3, 6))}, b"123456"), "describes a in an impossible way"),
         (shard({"a": None}), "describes a in an impossible way"),
+        (shard({"a": entry(), "b": entry()}, b"123456"), "has b at byte .*: tensors overlap or leave a gap"),
+        (shard({"a": entry(), "b": entry(offsets=(5, 11))}, b"12345678901"), "has b at byte .*: tensors overlap"),
+        (shard({"a": entry(), "b": entry(offsets=(7, 13))}, b"1234567890123"), "has b at byte .* leave a gap"),
+        (shard({"a": entry(offsets=(1, 7))}, b"1234567"), "has a at byte .* leave a gap"),
+        (shard(json.dumps({"a": entry()}).encode("utf-16"), b"123456"), "has a header that is no JSON: .*utf-8"),
     ],
     ids=[
         "empty", "seven bytes", "LFS pointer", "web page", "cut in the header", "not JSON", "not UTF-8", "nested",
         "list", "twice", "truncated", "longer", "dtype", "shape text", "shape item", "backwards", "negative",
-        "three offsets", "null",
+        "three offsets", "null", "same place", "overlap", "gap", "gap before", "UTF-16",
     ],
 )  # fmt: skip
 def test_what_is_no_whole_shard_is_one_clear_error(content: bytes, message: str, tmp_path: Path) -> None:
