@@ -118,7 +118,7 @@ CASES = [
     Case("wrong scale type", set_tensor(SCALE, dtype="F32"), "has type F32, expected F8_E8M0 or U8"),
     Case("wrong shape", set_tensor(NAME, shape=[64, 256]), r"has shape \[64, 256\] in 16384 bytes, expected \[128, 128\]"),
     Case("transposed", set_tensor(SCALE, shape=[4, 256]), r"has shape \[4, 256\] in 1024 bytes, expected \[256, 4\]"),
-    Case("wrong size", move_a_border, r"in (16383|1025) bytes, expected \[128, 128\]"),
+    Case("wrong size", move_a_border, r"in (16383|1025) bytes, expected"),
     Case("no config", lambda f: (f / "config.json").unlink(), "config.json does not exist", ArtefactMissingError),
     Case("no index", lambda f: (f / INDEX).unlink(), "index.json does not exist", ArtefactMissingError),
     Case("config not JSON", lambda f: (f / "config.json").write_text("{"), "config.json is no JSON"),
