@@ -15,7 +15,7 @@ from moet_boot.profile.model import Profile
 from moet_boot.profile.nearest import nearest
 from moet_boot.supervise.serve import ServeOptions
 from moet_boot.supervise.timing import Timing
-from moet_boot.supervise.variables import KNOWN, PREFIX
+from moet_boot.supervise.variables import KNOWN, PREFIX, tells_of_a_service
 
 GRACE_S = 8.0
 """`docker stop` waits 10 s by default before it kills: the server must be gone and the receipt closed by then."""
@@ -45,7 +45,7 @@ def read_inside(env: Mapping[str, str], arguments: Sequence[str]) -> Inside:
     Raises UsageError for a name that means nothing (a mistyped one must not be a silent default), for a value that
     cannot be read, and when no profile is named.
     """
-    given = {name.removeprefix(PREFIX): text for name, text in env.items() if name.startswith(PREFIX) and text}
+    given = {name.removeprefix(PREFIX): text for name, text in env.items() if _is_setting(name, text)}
     _check_names(given)
     read = _Reader(given)
     if "PROFILE" not in given:
@@ -73,6 +73,10 @@ def _spoken(profile: Profile, arguments: Sequence[str]) -> Spoken:
     """Arguments that are settings are judged; those of an image with a guarded entrypoint are its own business."""
     takes_ours = profile.container is None or profile.container.pass_arguments
     return settings_among(arguments) if takes_ours else Spoken(rest=tuple(arguments))
+
+
+def _is_setting(name: str, text: str) -> bool:
+    return name.startswith(PREFIX) and bool(text) and not tells_of_a_service(name, text)
 
 
 class _Reader:

@@ -1,5 +1,6 @@
 """The names of `MOET_BOOT_*`: which mean something, and which look like a slip of the finger."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -14,6 +15,20 @@ KNOWN = (
 )  # fmt: skip
 _OURS = ("LAUNCH", "DEMO_MODEL", "TEST_DOCKER", "ALLOW_SKIPS")
 """Set for the server, the scripts and the tests: no settings, and no slips."""
+_SERVICE = re.compile(
+    PREFIX + r"(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|(PORT))"
+)
+_ADDRESS = ("tcp://", "udp://", "sctp://")
+
+
+def tells_of_a_service(name: str, text: str) -> bool:
+    """Whether Kubernetes (or a link of Docker) put the variable there, for a service named moet-boot or so.
+
+    `MOET_BOOT_PORT=8000` is a person's slip: an orchestrator would write `tcp://10.0.0.1:8000`. Source: Kubernetes,
+    "Accessing the Service", environment variables.
+    """
+    found = _SERVICE.fullmatch(name)
+    return found is not None and (found[1] is None or text.startswith(_ADDRESS))
 
 
 @dataclass(frozen=True)

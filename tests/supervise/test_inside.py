@@ -55,6 +55,14 @@ def test_every_setting() -> None:
     assert (inside.options.endpoints_port, inside.options.timing.grace_s) == (0, 25.5)
 
 
+def test_a_service_named_like_moet_boot_is_no_setting() -> None:
+    """A pod of a Kubernetes service `moet-boot` has these, and must boot all the same."""
+    service = {"MOET_BOOT_SERVICE_HOST": "10.0.0.1", "MOET_BOOT_PORT": "tcp://10.0.0.1:80"}
+    assert read_inside({"MOET_BOOT_PROFILE": "spark", **service}, []).request.profile == "spark"
+    with pytest.raises(UsageError, match="MOET_BOOT_PORT means nothing"):
+        read_inside({"MOET_BOOT_PROFILE": "spark", "MOET_BOOT_PORT": "80"}, [])
+
+
 def test_an_empty_variable_is_one_that_is_not_set() -> None:
     inside = read_inside({"MOET_BOOT_PROFILE": "spark", "MOET_BOOT_MODE": "", "MOET_BOOT_NONSENSE": ""}, [])
     assert inside.mode is Mode.SUPERVISE

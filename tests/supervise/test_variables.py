@@ -1,6 +1,6 @@
 import pytest
 
-from moet_boot.supervise.variables import EVERYWHERE, KNOWN, PREFIX, Slip, slips
+from moet_boot.supervise.variables import EVERYWHERE, KNOWN, PREFIX, Slip, slips, tells_of_a_service
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,36 @@ def test_several_are_told_in_order() -> None:
 
 def test_what_every_command_reads_is_known() -> None:
     assert set(EVERYWHERE) < set(KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("SERVICE_HOST", "10.0.0.1"),
+        ("SERVICE_PORT", "8000"),
+        ("SERVICE_PORT_HTTP", "8000"),
+        ("PORT", "tcp://10.0.0.1:8000"),
+        ("PORT_8000_TCP", "tcp://10.0.0.1:8000"),
+        ("PORT_8000_TCP_PROTO", "tcp"),
+        ("PORT_8000_TCP_PORT", "8000"),
+        ("PORT_8000_TCP_ADDR", "10.0.0.1"),
+        ("SPARK_SERVICE_HOST", "10.0.0.1"),
+        ("SPARK_PORT", "udp://10.0.0.1:8000"),
+    ],
+)
+def test_what_an_orchestrator_writes_is_no_setting(name: str, text: str) -> None:
+    assert tells_of_a_service(PREFIX + name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("PORT", "8000"),
+        ("ENDPOINTS_PORT", "0"),
+        ("SERVICE", "x"),
+        ("PORT_X_TCP", "1"),
+        *((known, "1") for known in KNOWN),
+    ],
+)
+def test_what_a_person_writes_is_one(name: str, text: str) -> None:
+    assert not tells_of_a_service(PREFIX + name, text)
