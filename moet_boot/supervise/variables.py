@@ -16,7 +16,7 @@ KNOWN = (
 _OURS = ("LAUNCH", "DEMO_MODEL", "TEST_DOCKER", "ALLOW_SKIPS")
 """Set for the server, the scripts and the tests: no settings, and no slips."""
 _SERVICE = re.compile(
-    PREFIX + r"(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|(PORT))"
+    PREFIX + r"(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)", re.ASCII
 )
 _ADDRESS = ("tcp://", "udp://", "sctp://")
 
@@ -27,8 +27,7 @@ def tells_of_a_service(name: str, text: str) -> bool:
     `MOET_BOOT_PORT=8000` is a person's slip: an orchestrator would write `tcp://10.0.0.1:8000`. Source: Kubernetes,
     "Accessing the Service", environment variables.
     """
-    found = _SERVICE.fullmatch(name)
-    return found is not None and (found[1] is None or text.startswith(_ADDRESS))
+    return bool(_SERVICE.fullmatch(name)) or (name.endswith("_PORT") and text.startswith(_ADDRESS))
 
 
 @dataclass(frozen=True)
