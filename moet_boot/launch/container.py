@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 
 from moet_boot.errors import MoetBootError
+from moet_boot.launch.belongings import Record
 from moet_boot.launch.command import Command, port_is_free
 from moet_boot.launch.container_end import find_end
 from moet_boot.launch.container_kill import ContainerKiller
@@ -49,6 +50,7 @@ class ContainerServer:
         *,
         connect_to: Callable[[float], DockerEngine] = connect,
         clock: Clock | None = None,
+        record: Record | None = None,
     ) -> None:
         self.request = container_request(plan, engine, supervisor=own_mark())
         self.log = log
@@ -57,7 +59,7 @@ class ContainerServer:
         self._id: str | None = None
         self._killer: ContainerKiller | None = None
         self._follower = LogFollower(self._open_log, log.writer)
-        self._leftovers = Leftovers()
+        self._leftovers = Leftovers(record=record)
         self._holders_noted_at = 0.0
         self._port_was_free = True
         self._started_at = 0.0

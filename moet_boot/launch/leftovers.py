@@ -10,22 +10,27 @@ import re
 import stat
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from moet_boot.guard.processes import list_pids
+from moet_boot.launch.belongings import Record
 
+SHM = Path("/dev/shm")  # noqa: S108  (where the kernel keeps segments)
 _SHM_NAME = re.compile(r"psm_|sem\.|torch_|vllm|cuda\.shm")
 _RENDEZVOUS = re.compile(rb"distributed_init_method=file://(/\S*/vllm_dist_[0-9a-f]{32})")
+_RENDEZVOUS_NAME = re.compile(r"vllm_dist_[0-9a-f]{32}")
 _OVERLAP = 512
 
 
 class Leftovers:
     """Notes what one server holds, and removes it once the server is gone. Make it before the start."""
 
-    def __init__(self, shm: Path = Path("/dev/shm")) -> None:  # noqa: S108  (where the kernel keeps segments)
+    def __init__(self, shm: Path = SHM, record: Record | None = None) -> None:
+        """`record`: where the next moet-boot finds what this one could not remove."""
         self._shm = shm
+        self.record = record
         self._before = {(name, inode) for name, inode in _listing(shm).items()}
         self._held: dict[Path, int] = {}
         self._rendezvous: set[Path] = set()
@@ -48,6 +53,8 @@ class Leftovers:
         for name, inode in _listing(self._shm).items():
             if inode in held and (name, inode) not in self._before and _SHM_NAME.match(name):
                 self._held[self._shm / name] = inode
+        if self.record:
+            self.record.keep(self._held.items(), self._rendezvous)
 
     def note_log(self, chunk: bytes) -> None:
         """Remember the rendezvous files that the log names."""
@@ -57,19 +64,36 @@ class Leftovers:
 
     def remove(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Remove what is left; returns the removed paths, and the kept ones with the reason."""
-        existing = [p for p, inode in list(self._held.items()) if _inode(p) == inode]
-        busy = {inode for pid in list_pids() for inode in _held_by(pid, self._shm)} if existing else set()
-        removed: list[str] = []
-        left: list[str] = []
-        for path in existing:
-            if self._held[path] in busy:
-                left.append(f"{path} (another process holds it)")
-            else:
-                _remove(path, removed, left)
-        for path in sorted(self._rendezvous):
-            if _is_our_rendezvous(path):
-                _remove(path, removed, left)
-        return tuple(removed), tuple(left)
+        removed, left = remove_segments(dict(self._held), self._shm)
+        more, unremoved = remove_rendezvous(self._rendezvous)
+        left = (*left, *unremoved)
+        if self.record and not left:
+            self.record.forget()
+        return (*removed, *more), left
+
+
+def remove_segments(held: Mapping[Path, int], shm: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Remove segments, given with their inodes, that nobody holds; the removed ones, and the kept with the reason."""
+    existing = [p for p, inode in held.items() if p.parent == shm and _SHM_NAME.match(p.name) and _inode(p) == inode]
+    busy = {inode for pid in list_pids() for inode in _held_by(pid, shm)} if existing else set()
+    removed: list[str] = []
+    left: list[str] = []
+    for path in existing:
+        if held[path] in busy:
+            left.append(f"{path} (another process holds it)")
+        else:
+            _remove(path, removed, left)
+    return tuple(removed), tuple(left)
+
+
+def remove_rendezvous(files: Iterable[Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Remove the rendezvous files of a server; the removed ones, and the kept with the reason."""
+    removed: list[str] = []
+    left: list[str] = []
+    for path in sorted(files):
+        if _RENDEZVOUS_NAME.fullmatch(path.name) and _is_our_rendezvous(path):
+            _remove(path, removed, left)
+    return tuple(removed), tuple(left)
 
 
 def _held_by(pid: int, shm: Path) -> set[int]:

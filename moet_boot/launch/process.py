@@ -14,6 +14,7 @@ from moet_boot.errors import MoetBootError
 from moet_boot.guard.cgroup import Cgroup, create_cgroup, remove_cgroup
 from moet_boot.guard.linux import adopt_orphans
 from moet_boot.guard.processes import Process
+from moet_boot.launch.belongings import Record
 from moet_boot.launch.command import Command, find_program, port_is_free
 from moet_boot.launch.ending import ServerExit, StopReport
 from moet_boot.launch.leftovers import Leftovers
@@ -63,6 +64,7 @@ class ServerProcess:
         *,
         clock: Clock | None = None,
         oom_score_adj: int | None = OOM_SCORE_ADJ,
+        record: Record | None = None,
     ) -> None:
         self.command, self.log = command, log
         self.group: Path | None = None
@@ -72,7 +74,7 @@ class ServerProcess:
         self._child: subprocess.Popen[bytes] | None = None
         self._tree: ServerTree | None = None
         self._cgroup: Cgroup | None = None
-        self._leftovers = Leftovers()
+        self._leftovers = Leftovers(record=record)
         self._port_was_free = True
         self._oom_kills = 0
         self._next_look = self._next_holders = 0.0
@@ -193,10 +195,15 @@ class ServerProcess:
         if self._tree is None or now < self._next_look:
             return
         self._next_look = now + LOOK_EVERY_S
-        pids = [process.pid for process in self._tree.processes()]
+        processes = self._tree.processes()
         if now >= self._next_holders:
             self._next_holders = now + HOLDERS_EVERY_S
-            self._leftovers.look(pids)
+            self._look_at(processes)
+
+    def _look_at(self, processes: Sequence[Process], wait_s: float = 0.0) -> None:
+        if self._leftovers.record:
+            self._leftovers.record.processes = tuple((process.pid, process.start) for process in processes)
+        self._leftovers.look((process.pid for process in processes), wait_s)
 
     def _ask_to_end(self, tree: ServerTree, deadline: float) -> int:
         """TERM again and again until all are gone or the deadline; returns how often it was sent."""
@@ -207,7 +214,7 @@ class ServerProcess:
             if now >= deadline:
                 break
             if now - last >= (TERM_EVERY_S if tree.leader_lives else ORPHAN_TERM_S):
-                self._leftovers.look(process.pid for process in processes)
+                self._look_at(processes)
                 terms += bool(tree.ask_to_end())
                 last = now
             self._clock.sleep(0.05)
@@ -215,7 +222,7 @@ class ServerProcess:
         return terms
 
     def _kill(self, tree: ServerTree) -> list[Process]:
-        self._leftovers.look((process.pid for process in tree.processes()), LAST_LOOK_S)
+        self._look_at(tree.processes(), LAST_LOOK_S)
         survivors = tree.kill(KILL_TIMEOUT_S, self._clock.now, self._clock.sleep)
         self._collect_first()
         return survivors

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from moet_boot.errors import MoetBootError
+from moet_boot.launch.belongings import Record
 from moet_boot.launch.container import ContainerServer
 from moet_boot.launch.container_name import clear_orphan
 from moet_boot.launch.docker_engine import ANSWER_S, EngineSilentError, connect
@@ -55,5 +56,6 @@ def container_attempt(shared: Supervision, number: int) -> AttemptEnd:
         docker,
         LogFile(shared.log_path(number)),
         clock=ImpatientClock(patience.lost, shared.look),
+        record=Record(),
     )
     return run_attempt(shared, server, number, leashed=False, patience=patience)

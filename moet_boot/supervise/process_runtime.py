@@ -3,6 +3,7 @@
 import tempfile
 
 from moet_boot.guard.leash import leashed
+from moet_boot.launch.belongings import Record
 from moet_boot.launch.command import Command
 from moet_boot.launch.log_file import LogFile
 from moet_boot.launch.process import ServerProcess
@@ -24,5 +25,6 @@ def process_attempt(shared: Supervision, number: int) -> AttemptEnd:
             Command(plan.argv, env, leash=tuple(leashed(())), host=plan.host, port=plan.port),
             LogFile(shared.log_path(number)),
             clock=ImpatientClock(patience.lost, shared.look),
+            record=Record(),
         )
         return run_attempt(shared, server, number, leashed=True, patience=patience)

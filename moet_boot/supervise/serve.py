@@ -10,6 +10,7 @@ from typing import Protocol
 
 from moet_boot.exits import Exit
 from moet_boot.launch.plan import LaunchPlan, Runtime
+from moet_boot.launch.sweep import sweep_abandoned
 from moet_boot.places import state_dir
 from moet_boot.preflight import Prepared, Request, plan_for, prepare
 from moet_boot.profile.resolve import resolve_profile
@@ -100,7 +101,7 @@ class Serving:
                 lock = hold_port(asked.port)
             with lock:
                 with self.signals.abrupt():
-                    for words in self.clear(asked, self.options.pull):
+                    for words in (*sweep_abandoned(), *self.clear(asked, self.options.pull)):
                         self.view.listener.note(words)
                     prepared = prepare(self.request, env=self.env)
                 self.view.judged(prepared)
