@@ -25,7 +25,10 @@ def read_model_config(model_dir: Path, tp: int = 1) -> ModelConfig:
     path = model_dir / "config.json"
     found = read_json(path)
     if found.state is FileState.MISSING:
-        raise ArtefactMissingError(f"{path} does not exist", fix="name the checkpoint's folder")
+        raise ArtefactMissingError(
+            f"{path} does not exist",
+            fix="name the folder where the checkpoint lies (--path checkpoint=DIR with a profile)",
+        )
     if not isinstance(found.value, dict):
         what = found.detail or "not a JSON object"
         raise ArtefactDamagedError(f"{path} cannot be used: {what}", fix="download the checkpoint's config.json again")

@@ -75,7 +75,7 @@ def read_request(
         accepted=tuple(accepted),
         runtime=_runtime(runtime),
         engine=engine,
-        paths=dict(_named_path(text) for text in paths),
+        paths=named_paths(paths),
         extra=spoken.rest,
     )
 
@@ -91,6 +91,11 @@ def _runtime(word: str | None) -> Runtime | None:
     if word is None:
         return None
     return "docker" if _choice("--runtime", word, ["process", "docker"]) == "docker" else "process"
+
+
+def named_paths(texts: Iterable[str]) -> dict[str, str]:
+    """Artefact name -> path, from NAME=PATH as it is typed behind `--path`. Raises UsageError for anything else."""
+    return dict(_named_path(text) for text in texts)
 
 
 def _named_path(text: str) -> tuple[str, str]:

@@ -128,3 +128,16 @@ def test_a_damaged_receipt_is_5(capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "receipt.json").write_text('{"schema": 1}')
     assert run(["receipts", "show", "last"]) == 5
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_a_boot_that_started_nothing_has_no_curve_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    store = ReceiptStore()
+    receipt_id, _ = store.create_folder("demo", now=1000.0)
+    store.write(receipt(receipt_id).model_copy(update={"outcome": "refused", "exit_code": 3, "attempts": []}))
+    assert run(["receipts", "curve"]) == 2
+    assert "no server was started" in capsys.readouterr().err
+
+
+def test_a_boot_that_still_runs_has_no_exit_code_yet(killed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["receipts", "show", killed]) == 0
+    assert ", exit" not in capsys.readouterr().out.splitlines()[0]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from moet_boot.cli.options import Sets, Variant
+from moet_boot.cli.options import Paths, Sets, Variant
 from moet_boot.cli.output import Output
 from moet_boot.exits import Exit
 from moet_boot.planes.server_version import ServerVersion
@@ -23,6 +23,7 @@ def skip_forecast(
     profile: Annotated[str | None, typer.Option(help="Take environment, mounts and model from a profile.")] = None,
     variant: Variant = None,
     set_: Sets = None,
+    path: Paths = None,
     env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE of the server's environment; repeatable.")] = None,
     model_dir: Annotated[
         Path | None, typer.Option(readable=False, help="The checkpoint's folder on this machine.")
@@ -41,7 +42,8 @@ def skip_forecast(
     Takes the server's own decisions from files, sizes and identities, then looks for what it does not check:
     short packs, holes, other contents. Says how much host RAM the load will take. Changes nothing.
 
-      moet-boot planes skip-forecast --profile rtx6000-a
+      moet-boot planes skip-forecast --profile rtx6000-a --path checkpoint=/data/DeepSeek-V4-Flash
+      --path planes_cache=/data/planescache --path pack_store=/data/moet_store
 
       moet-boot planes skip-forecast --server v1 --model-dir DeepSeek-V4-Flash --served-path /model
       --env VLLM_MOE_W2=1 --env VLLM_MOE_W2_DELTA_GB=0 --env VLLM_MOE_W2_PLANES_CACHE=/planescache
@@ -58,7 +60,18 @@ def skip_forecast(
 
     output = Output(json_mode=json)
     options = SkipOptions(
-        profile, variant, set_ or [], env or [], model_dir, served_path, map_ or [], server, tp, rank, revision
+        profile,
+        variant,
+        set_ or [],
+        env or [],
+        model_dir,
+        served_path,
+        map_ or [],
+        server,
+        tp,
+        rank,
+        revision,
+        path or [],
     )
     request = read_skip_request(options)
     with stages(output) as stage:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from moet_boot.errors import UsageError
@@ -26,6 +26,7 @@ class SkipOptions:
     tp: int | None
     rank: int
     revision: str
+    paths: list[str] = field(default_factory=list)
 
 
 def read_skip_request(options: SkipOptions) -> SkipRequest:
@@ -50,8 +51,11 @@ def read_skip_request(options: SkipOptions) -> SkipRequest:
 
 
 def _from_options(options: SkipOptions) -> SkipRequest:
-    if options.variant or options.sets:
-        raise UsageError("--variant and --set change a profile, and there is none", fix="add --profile, or use --env")
+    if options.variant or options.sets or options.paths:
+        raise UsageError(
+            "--variant, --set and --path change a profile, and there is none",
+            fix="add --profile, or use --env, --model-dir and --map",
+        )
     if options.model_dir is None or options.served_path is None or options.server is None:
         needed = {
             "--model-dir": options.model_dir,
@@ -66,10 +70,11 @@ def _from_options(options: SkipOptions) -> SkipRequest:
 def _from_profile(options: SkipOptions) -> SkipRequest:
     from moet_boot.launch.plan import build_plan
     from moet_boot.machine.request import request_for
+    from moet_boot.preflight.request import named_paths
     from moet_boot.profile.resolve import resolve_profile
 
     profile = resolve_profile(str(options.profile), options.variant, options.sets, env=os.environ)
-    request = request_for(profile, build_plan(profile)).stores
+    request = request_for(profile, build_plan(profile, paths=named_paths(options.paths))).stores
     if request is None:
         raise UsageError(
             f"the server of profile {profile.name} boots from neither packs nor a planes cache, so nothing is skipped",

@@ -31,7 +31,10 @@ def curve(
     store = ReceiptStore()
     folder = store.folder(store.find(receipt))
     found = truthful(store.read(receipt), folder)
-    if not 0 <= attempt <= len(found.attempts) or not found.attempts:
+    if not found.attempts:
+        fix = "moet-boot receipts show says why; `receipts list` names those that started"
+        raise UsageError(f"receipt {found.id} has no curve: no server was started", fix=fix)
+    if not 0 <= attempt <= len(found.attempts):
         raise UsageError(f"receipt {found.id} has {len(found.attempts)} attempts, not attempt {attempt}")
     chosen = found.attempts[attempt - 1]
     path = out or folder / "curve.svg"

@@ -1,6 +1,5 @@
 """`moet-boot receipts list`."""
 
-
 import typer
 
 from moet_boot.cli.options import AsJson

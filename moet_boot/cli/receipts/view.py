@@ -60,7 +60,7 @@ def receipt_view(receipt: Receipt, folder: str) -> list[RenderableType]:
     outcome = outcome_now(receipt)
     name = receipt.profile + (f" ({receipt.variant})" if receipt.variant else "")
     head = Text.assemble(
-        (outcome, STYLES.get(outcome, "bold red")), f"  {name}, {receipt.created_at}, exit {receipt.exit_code}"
+        (outcome, STYLES.get(outcome, "bold red")), f"  {name}, {receipt.created_at}{_ended(receipt.exit_code)}"
     )
     facts = Table(box=None, show_header=False, pad_edge=False)
     facts.add_column(style="dim")
@@ -68,6 +68,10 @@ def receipt_view(receipt: Receipt, folder: str) -> list[RenderableType]:
     for key, value in _facts(receipt, folder):
         facts.add_row(key, value)
     return [head, facts, *[_attempt_view(i, a) for i, a in enumerate(receipt.attempts, 1)]]
+
+
+def _ended(exit_code: int | None) -> str:
+    return "" if exit_code is None else f", exit {exit_code}"
 
 
 def _facts(receipt: Receipt, folder: str) -> list[tuple[str, str]]:

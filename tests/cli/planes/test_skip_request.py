@@ -21,6 +21,7 @@ NOTHING: dict[str, Any] = {
     "tp": None,
     "rank": 0,
     "revision": "",
+    "paths": [],
 }
 ALONE: dict[str, Any] = {"model_dir": Path("/m"), "served_path": "/model", "server": V2}
 
@@ -62,6 +63,14 @@ def test_options_lie_on_top_of_a_profile() -> None:
     assert (request.model_dir, request.served_path, request.server) == (Path("/m"), "/model", V2)
 
 
+def test_artefacts_lie_where_path_says_as_in_a_preflight() -> None:
+    request = read(profile="rtx6000-a", paths=["checkpoint=/data/model", "planes_cache=/data/cache"])
+    assert request.model_dir == Path("/data/model")
+    assert request.served_path == "/model"
+    assert request.mounts.host("/planescache") == Path("/data/cache")
+    assert request.mounts.host("/store") == Path("~/models/moet_store").expanduser()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -73,6 +82,9 @@ def test_options_lie_on_top_of_a_profile() -> None:
         pytest.param({**ALONE, "env": ["=1"]}, "KEY=VALUE", id="no name"),
         pytest.param({**ALONE, "maps": ["a=b"]}, "CONTAINER=HOST", id="relative mount"),
         pytest.param({**ALONE, "variant": "mtp"}, "there is none", id="variant alone"),
+        pytest.param({**ALONE, "paths": ["checkpoint=/m"]}, "there is none", id="path alone"),
+        pytest.param({"profile": "rtx6000-a", "paths": ["checkpoint"]}, "NAME=PATH", id="path without a name"),
+        pytest.param({"profile": "rtx6000-a", "paths": ["chekpoint=/m"]}, "no artefact named", id="unknown artefact"),
         pytest.param({"profile": "spark"}, "neither packs nor a planes cache", id="plane file"),
         pytest.param({"profile": "demo"}, "neither packs nor a planes cache", id="demo"),
         pytest.param({"profile": "rtx6000-c"}, "rtx6000", id="unknown profile"),
