@@ -140,6 +140,16 @@ def test_every_command_has_help_with_an_example(words: list[str], capsys: pytest
     assert f"moet-boot {' '.join(words)}" in rest
 
 
+@pytest.mark.parametrize("group", ["", "guard", "planes", "profiles", "receipts"])
+def test_every_group_has_help_with_an_example_and_nothing_of_the_shells(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*group.split(), "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"moet-boot {group}".strip() in shown.partition("[ARGS]")[2].partition("Options")[0]
+    assert "--install-completion" not in shown
+
+
 @pytest.mark.parametrize("words", all_commands(), ids=" ".join)
 def test_every_command_speaks_json(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*words, "--help"]) == 0

@@ -8,9 +8,12 @@ COMMANDS = {
     "replay": "moet_boot.cli.guard.replay",
 }
 
-app = typer.Typer(cls=lazy_group("GuardCommands", COMMANDS), no_args_is_help=True)
+app = typer.Typer(cls=lazy_group("GuardCommands", COMMANDS), no_args_is_help=True, add_completion=False)
 
 
 @app.callback()
 def root() -> None:
-    """Try the memory guard's policy on recorded samples."""
+    """Try the memory guard's policy on recorded samples.
+
+    Example: moet-boot guard replay --profile spark --trace collapse.json
+    """

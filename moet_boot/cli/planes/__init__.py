@@ -18,4 +18,9 @@ app = typer.Typer(cls=lazy_group("PlanesCommands", COMMANDS), no_args_is_help=Tr
 
 @app.callback()
 def root() -> None:
-    """Verify, inspect, build, convert and compare plane artefacts; forecast the loader skip."""
+    """Verify, inspect, build, convert and compare plane artefacts; forecast the loader skip.
+
+    Is this file whole?
+
+      moet-boot planes verify ds4-planes.moet2pf --mode full
+    """

@@ -19,4 +19,11 @@ app = typer.Typer(cls=lazy_group("ProfilesCommands", COMMANDS), no_args_is_help=
 
 @app.callback()
 def root() -> None:
-    """Configurations with their reasons: what is set, why, on whose word, and what was measured."""
+    """Configurations with their reasons: what is set, why, on whose word, and what was measured.
+
+    Which one is for this machine, and why is this flag set?
+
+      moet-boot profiles list
+
+      moet-boot profiles explain rtx6000-a gpu-memory-utilization
+    """

@@ -15,4 +15,9 @@ app = typer.Typer(cls=lazy_group("ReceiptsCommands", COMMANDS), no_args_is_help=
 
 @app.callback()
 def root() -> None:
-    """Past boots of this machine: what was asked, judged, measured, and how each ended."""
+    """Past boots of this machine: what was asked, judged, measured, and how each ended.
+
+    How did the last boot end, and why?
+
+      moet-boot receipts show
+    """
