@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from moet_boot.checks.finding import Case, Sight
 from moet_boot.forecast import Forecast, boot_facts, forecast
 from moet_boot.forecast.gpu_choice import with_chosen_device
+from moet_boot.forecast.learned_floors import tighten
 from moet_boot.launch.chained_plan import chained_plan
 from moet_boot.launch.plan import LaunchPlan, build_plan
 from moet_boot.machine.load import load_snapshot
@@ -27,6 +28,10 @@ class Prepared:
     request: Request
     case: Case
     verdict: Verdict
+    resolved: Profile
+    """The profile as it was asked for; `profile` has the guard's floors that this host has taught."""
+    lesson: str = ""
+    """Why these floors are not the profile's own, if they are not."""
 
     @property
     def profile(self) -> Profile:
@@ -66,10 +71,12 @@ def prepare(
     sight = _sight(request)
     snapshot = _look(request, profile, plan, record)
     plan = with_chosen_device(profile, plan, snapshot, recorded=sight is not Sight.LIVE)
-    learned = measured_peaks((receipts or _own_receipts)(), plan.digest) if sight is Sight.LIVE else {}
-    expected = forecast(profile, plan, boot_facts(profile, plan, snapshot), learned)
-    case = Case(profile, plan, snapshot, expected, sight)
-    return Prepared(request, case, judge(case, accepted=request.accepted))
+    past = list((receipts or _own_receipts)()) if sight is Sight.LIVE else []
+    lesson = tighten(profile.guard, past, profile.name)
+    taught = profile.model_copy(update={"guard": lesson.floors})
+    expected = forecast(taught, plan, boot_facts(taught, plan, snapshot), measured_peaks(past, plan.digest))
+    case = Case(taught, plan, snapshot, expected, sight)
+    return Prepared(request, case, judge(case, accepted=request.accepted), profile, lesson.reason)
 
 
 def plan_for(request: Request, profile: Profile) -> LaunchPlan:

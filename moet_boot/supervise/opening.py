@@ -27,7 +27,7 @@ def open_receipt(receipt_id: str, prepared: Prepared) -> Receipt:
         supervisor_start=process_start(os.getpid()),
         profile=prepared.profile.name,
         variant=prepared.profile.variant,
-        profile_digest=profile_digest(prepared.profile),
+        profile_digest=profile_digest(prepared.resolved),
         overrides=redact_argv(prepared.request.sets),
         accepted_risks=list(verdict.accepted),
         versions=Versions(

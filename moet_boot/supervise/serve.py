@@ -143,6 +143,8 @@ class Serving:
         try:
             listener = reporting.together_with(self.view.listener)
             journal.complain = listener.note
+            if prepared.lesson:
+                listener.note(prepared.lesson)
             shared = Supervision(
                 prepared=prepared,
                 folder=folder,

@@ -12,7 +12,7 @@ from moet_boot.phases import Phase
 from moet_boot.preflight import Level, Request, Verify, prepare
 from moet_boot.preflight.prepare import Prepared
 from moet_boot.profile.files import shipped_names
-from moet_boot.receipts.model import Attempt, PhaseRecord, PlanRecord, Receipt, Versions
+from moet_boot.receipts.model import Attempt, GuardAction, PhaseRecord, PlanRecord, Receipt, Versions
 from tests.checks.cases import FIELD, change, healthy, resolved
 
 GIB = 1 << 30
@@ -111,6 +111,26 @@ def test_receipts_of_this_host_correct_its_forecast() -> None:
     assert learned.verdict.level is Level.REFUSE
     other = live(request, machine, (receipt_of("another plan", 108 * GIB),))
     assert other.forecast == plain.forecast
+
+
+def killed_below_the_floor(receipt: Receipt, lowest: int) -> Receipt:
+    attempt = receipt.attempts[0]
+    attempt.available_before_bytes, attempt.lowest_available_bytes = 116 * GIB, lowest
+    attempt.guard_actions = [GuardAction(at_s=9.0, action="kill", reason="below the floor")]
+    return receipt
+
+
+def test_kills_on_this_host_that_came_late_raise_the_floor_for_forecast_and_guard() -> None:
+    machine, request = Machine("spark"), Request("spark", verify=Verify.NONE)
+    plain = live(request, machine)
+    kills = tuple(killed_below_the_floor(receipt_of("another plan", 0), 7 * GIB) for _ in range(2))
+    taught = live(request, machine, kills)
+    assert (plain.profile.guard.hard_floor_gib, taught.profile.guard.hard_floor_gib) == (8, 9)
+    assert taught.resolved == plain.resolved
+    assert "8 -> 9 GiB" in taught.lesson
+    assert plain.lesson == ""
+    kept = [max(phase.floor_bytes for phase in seen.forecast.phases) for seen in (plain, taught)]
+    assert kept == [8 * GIB, 9 * GIB], "what is refused and what is killed stay the same number"
 
 
 def test_receipts_of_this_host_say_nothing_about_another_machine() -> None:
