@@ -3,6 +3,7 @@
 import typer
 
 from moet_boot.cli.lazy import lazy_group
+from moet_boot.cli.planes.ending import ended_in_order
 
 COMMANDS = {
     "inspect": "moet_boot.cli.planes.inspect",
@@ -17,10 +18,11 @@ app = typer.Typer(cls=lazy_group("PlanesCommands", COMMANDS), no_args_is_help=Tr
 
 
 @app.callback()
-def root() -> None:
+def root(context: typer.Context) -> None:
     """Verify, inspect, build, convert and compare plane artefacts; forecast the loader skip.
 
     Is this file whole?
 
       moet-boot planes verify ds4-planes.moet2pf --mode full
     """
+    context.with_resource(ended_in_order())

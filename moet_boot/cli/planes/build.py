@@ -55,7 +55,7 @@ def build(
                 on_slots=stage("experts"),
                 on_whole_file=stage("read back"),
             )
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         output.say("stopped; the same command goes on from here")
         raise
     output.document("planes-build", as_document(report))
