@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from moet_boot.errors import ArtefactDamagedError
+from moet_boot.errors import ArtefactDamagedError, UsageError
 from moet_boot.planes.checkpoint import Checkpoint
 from moet_boot.planes.direct_io import AlignedBuffer, DirectReader, unreadable
 from moet_boot.planes.moet2pf import Header
@@ -68,6 +68,8 @@ def build_planes(
     started = time.monotonic()
     with Checkpoint(folder) as checkpoint:
         _require_revision(folder, revision)
+        if checkpoint.holds(out):
+            raise UsageError(f"{out} is a part of the checkpoint", fix="choose another --out")
         header = Header(checkpoint.geometry, repo, revision, index_sha256=checkpoint.index_sha256)
         with PlaneFileWriter(out, header, checkpoint.fingerprint, overwrite=overwrite) as writer:
             checkpoint.require_written()

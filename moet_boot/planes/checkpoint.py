@@ -16,6 +16,7 @@ from moet_boot.planes.direct_io import DirectReader, unreadable
 from moet_boot.planes.geometry import Geometry
 from moet_boot.planes.holes import find_holes
 from moet_boot.planes.safetensors_header import TensorPlace, read_tensor_places
+from moet_boot.planes.utf8 import is_utf8
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_JSON_BYTES = 256 << 20
@@ -80,6 +81,7 @@ class Checkpoint:
         self.geometry, self.index_sha256 = identity.geometry, identity.index_sha256
         self._close = ExitStack()
         self._experts: list[ExpertSpans] = []
+        self._shard_names: list[str] = []
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -109,6 +111,11 @@ class Checkpoint:
             (shard.path.name, shard.size, shard.state.mtime_ns, shard.state.ctime_ns) for shard in self._shards
         )
         return json.dumps([self.index_sha256.hex(), states]).encode()
+
+    def holds(self, path: Path) -> bool:
+        """Whether a path is one of the files that the checkpoint is made of."""
+        names = ("config.json", INDEX_NAME, *self._shard_names)
+        return path.exists() and any(path.samefile(self.folder / name) for name in names)
 
     def require_unchanged(self) -> None:
         """Raise ArtefactDamagedError when somebody wrote to a shard since it was opened."""
@@ -141,6 +148,7 @@ class Checkpoint:
         by_shard = self._index_by_shard()
         _require_names(self.geometry, {name for names in by_shard.values() for name in names})
         spans: dict[str, TensorSpan] = {}
+        self._shard_names = sorted(by_shard)
         for shard_name, names in sorted(by_shard.items()):
             reader = stack.enter_context(DirectReader(self.folder / shard_name))
             places = read_tensor_places(reader)
@@ -158,7 +166,7 @@ class Checkpoint:
             raise ArtefactDamagedError(f"{path} has no weight_map", fix=FETCH)
         by_shard: dict[str, set[str]] = {}
         for name, shard in weight_map.items():
-            if not isinstance(shard, str) or Path(shard).name != shard or "\0" in shard:
+            if not isinstance(shard, str) or Path(shard).name != shard or "\0" in shard or not is_utf8(shard):
                 raise ArtefactDamagedError(f"{path} names an impossible shard for {name}: {shard!r}", fix=FETCH)
             experts = by_shard.setdefault(shard, set())
             if EXPERT_NAME.fullmatch(name):

@@ -4,7 +4,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError
+from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, MoetBootError
+from moet_boot.exits import Exit
 from moet_boot.planes.identity import (
     INDEX_FILES,
     CheckpointFiles,
@@ -14,6 +15,7 @@ from moet_boot.planes.identity import (
     looks_local,
 )
 from moet_boot.planes.server_version import ServerVersion
+from moet_boot.planes.utf8 import is_utf8
 
 MAX_JSON_BYTES = 64 << 20
 _WEIGHT_SUFFIXES = (".safetensors", ".bin")
@@ -22,9 +24,13 @@ _WEIGHT_SUFFIXES = (".safetensors", ".bin")
 def checkpoint_id(server: ServerVersion, model_dir: Path | None, model: str, revision: str = "") -> str:
     """The id that a server computes for a checkpoint served under the string `model`.
 
-    `model_dir` is where its files are for us. Raises UsageError when the server would have no id, and the
-    artefact errors when the checkpoint's own files are missing or unreadable.
+    `model_dir` is where its files are for us. Raises UsageError when the server lacks a revision for an id,
+    MoetBootError when the strings can be no part of one, and the artefact errors when the checkpoint's own
+    files are missing or unreadable.
     """
+    if not is_utf8(model + revision):
+        what = f"the model string {model!r} with revision {revision!r} is no UTF-8, and servers make no id of it"
+        raise MoetBootError(what, fix="serve the checkpoint from a path of plain text", code=Exit.USAGE)
     local = looks_local(model)
     if local and model_dir is None:
         raise ArtefactMissingError(
@@ -75,7 +81,7 @@ def _shards_of(path: Path, data: bytes) -> set[str]:
         shards = set(weight_map.values())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as failure:
         raise _damaged(path, "is not a weight index (JSON with a weight_map)") from failure
-    if not all(isinstance(shard, str) and shard for shard in shards):
+    if not all(isinstance(shard, str) and shard and "\0" not in shard and is_utf8(shard) for shard in shards):
         raise _damaged(path, "has shard names that are not text")
     return shards
 

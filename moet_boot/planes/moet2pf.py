@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 
 from moet_boot.errors import UsageError
 from moet_boot.planes.geometry import ALIGN, SCALE_BLOCK, Geometry, align_up
+from moet_boot.planes.utf8 import is_utf8
 
 MAGIC = b"MOET2PF1"
 VERSION = 1
@@ -126,7 +127,8 @@ class Header:
     quantizer_abi: str = QUANTIZER_ABI
 
     def __post_init__(self) -> None:
-        if not self.repo or len(self.repo.encode()) > MAX_REPO_BYTES or "\0" in self.repo:
+        stored = self.repo if is_utf8(self.repo) else ""
+        if not stored or len(stored.encode()) > MAX_REPO_BYTES or "\0" in stored:
             raise UsageError(f"repo {self.repo!r} does not fit a header: 1 to {MAX_REPO_BYTES} bytes of text")
         if not self.revision.isalnum() or not self.revision.isascii() or len(self.revision) > MAX_REVISION_BYTES:
             raise UsageError(

@@ -128,6 +128,7 @@ CASES = [
     Case("index with a list", set_index('{"weight_map": []}'), "has no weight_map"),
     Case("path for a shard", set_index(json.dumps({"weight_map": {NAME: "../x"}})), "impossible shard .* '../x'"),
     Case("NUL in a shard", set_index(json.dumps({"weight_map": {NAME: "a\0b"}})), "impossible shard"),
+    Case("no text for a shard", set_index('{"weight_map": {"norm.weight": "\\ud800"}}'), "impossible shard"),
     Case("odd shard of the rest", set_index('{"weight_map": {"norm.weight": 7}}'), "impossible shard .* 7"),
     Case("missing shard of the rest", lambda f: (f / LAST).unlink(), "does not exist", ArtefactMissingError),
     Case("truncated shard of the rest", lambda f: os.truncate(f / LAST, 100_000), "is truncated: 100000 bytes"),

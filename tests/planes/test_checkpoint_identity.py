@@ -1,6 +1,7 @@
 import pytest
 
-from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError
+from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, MoetBootError
+from moet_boot.exits import Exit
 from moet_boot.planes.checkpoint_identity import checkpoint_id, read_checkpoint_files
 from moet_boot.planes.identity import ckpt_id_v1, ckpt_id_v2
 from moet_boot.planes.server_version import ServerVersion
@@ -47,6 +48,8 @@ def test_a_linked_shard_has_the_name_of_its_blob(tmp_path_factory: pytest.TempPa
         pytest.param('{"weight_map": ["a"]}', id="a list as the map"),
         pytest.param('{"weight_map": {"t": 7}}', id="a number as a shard"),
         pytest.param('{"weight_map": {"t": [1]}}', id="a list as a shard"),
+        pytest.param('{"weight_map": {"t": "a\\u0000b"}}', id="NUL in a shard"),
+        pytest.param('{"weight_map": {"t": "\\ud800"}}', id="no text as a shard"),
         pytest.param("\x00\xff", id="binary"),
         pytest.param("[" * 100_000, id="deep nesting"),
     ],
@@ -81,3 +84,11 @@ def test_v1_takes_a_checkpoint_without_an_index(tmp_path_factory: pytest.TempPat
 @pytest.mark.parametrize(("model", "expected"), GOLDEN_V1.items())
 def test_golden_v1_ids(model: str, expected: str) -> None:
     assert checkpoint_id(V1, CHECKPOINT, model) == expected
+
+
+@pytest.mark.parametrize("server", ServerVersion)
+@pytest.mark.parametrize(("model", "revision"), [("/mo\udcffdel", ""), ("/model", "\udcff")], ids=["model", "revision"])
+def test_what_is_no_text_has_no_id(server: ServerVersion, model: str, revision: str) -> None:
+    with pytest.raises(MoetBootError, match="is no UTF-8") as failure:
+        checkpoint_id(server, CHECKPOINT, model, revision)
+    assert failure.value.code == Exit.USAGE

@@ -85,12 +85,13 @@ def test_slots_lie_aligned_in_order_and_fill_the_file(geometry: Geometry, data: 
         ("x" * 128, REVISION, "repo 'xxx"),
         ("é" * 64, REVISION, "1 to 127 bytes"),
         ("a\0b", REVISION, "repo"),
+        ("a\udcff", REVISION, "repo"),
         (REPO, "", "revision ''"),
         (REPO, "f" * 65, "revision 'fff"),
         (REPO, "main branch", "revision 'main branch'"),
         (REPO, "réf", "ASCII"),
     ],
-    ids=["empty", "long", "long in bytes", "NUL", "no revision", "long revision", "blank", "not ASCII"],
+    ids=["empty", "long", "long in bytes", "NUL", "no text", "no revision", "long revision", "blank", "not ASCII"],
 )
 def test_texts_that_do_not_fit_are_refused(repo: str, revision: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):

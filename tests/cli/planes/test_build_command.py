@@ -55,6 +55,18 @@ def test_an_existing_file_ends_with_2_and_stays(tmp_path: Path, capsys: pytest.C
     assert out.read_bytes() == OWN.read_bytes()
 
 
+@pytest.mark.parametrize("name", [SHARD, "config.json", "model.safetensors.index.json"])
+def test_the_checkpoint_itself_is_never_overwritten(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = copy_checkpoint(tmp_path)
+    before = (folder / name).read_bytes()
+    assert run(argv(folder / name, "--overwrite", checkpoint=folder)) == 2
+    assert "is a part of the checkpoint" in capsys.readouterr().err
+    assert (folder / name).read_bytes() == before
+    assert run(argv(folder / "planes.moet2pf", checkpoint=folder)) == 0
+
+
 def test_a_second_build_of_the_same_file_ends_with_10(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "planes.moet2pf"
     with FileLock(tmp_path / ".planes.moet2pf.lock"):
