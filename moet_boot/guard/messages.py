@@ -14,8 +14,8 @@ class GuardEvent:
     """Something that the guard decided, did or noticed. `at_s`: seconds since the origin of its clock.
 
     Actions: `started`, `target`, `relieve`, `relieved`, `stop`, `stopped`, `kill`, `killed`, `stuck` (a killed
-    process that does not end), `supervisor_gone`, `problem`. Observing only: `would relieve`, `would stop`,
-    `would kill`.
+    process that does not end), `supervisor_gone`, `problem`, `notice` (what the kernel says). Observing only:
+    `would relieve`, `would stop`, `would kill`.
     """
 
     at_s: float

@@ -31,6 +31,7 @@ from moet_boot.guard.sampler import Sampler
 from moet_boot.guard.spool import SpoolWriter
 from moet_boot.guard.tree import Tree
 from moet_boot.guard.watch import Watch
+from moet_boot.guard.witnesses import GroupEvents, KernelLog
 from moet_boot.phases import Phase
 
 BEAT_S = 0.2
@@ -105,8 +106,17 @@ class GuardProcess:
         if isinstance(self.watch.target, Killer):
             self.watch.target.close()
         group = self._group(target)
+        self._listen_to(target)
         self.watch.aim(Killer(tree, group) if tree.members or group else None)
         self.diary.note(GuardEvent(self.now(), "target", f"guarding pids {list(target.pids)}"))
+
+    def _listen_to(self, target: Target) -> None:
+        """Ask the group of this server from now on, beside the kernel's log."""
+        for witness in self.watch.witnesses:
+            if isinstance(witness, GroupEvents):
+                witness.close()
+        others = tuple(witness for witness in self.watch.witnesses if not isinstance(witness, GroupEvents))
+        self.watch.witnesses = (*others, GroupEvents(Path(target.cgroup))) if target.cgroup else others
 
     def _group(self, target: Target) -> Cgroup | None:
         if target.cgroup is None:
@@ -152,6 +162,7 @@ def _assemble(config: GuardConfig, line: Line) -> GuardProcess:
         record=SpoolWriter(config.spool_path, write_at=pen.write_at),
         note=diary.note,
         observe_only=config.observe_only,
+        witnesses=(KernelLog(),),
         phase=config.phase,
     )
     return GuardProcess(watch, line, diary, pen, origin, (os.getppid(), *config.never))

@@ -41,7 +41,7 @@ class Sampler:
     def __init__(self, clock: Callable[[], float], proc: Path = Path("/proc")) -> None:
         self._clock = clock
         self._meminfo = os.open(proc / "meminfo", os.O_RDONLY | os.O_CLOEXEC)
-        self._psi = _open_if_there(proc / "pressure" / "memory")
+        self._psi = open_if_there(proc / "pressure" / "memory")
         self._buffer = bytearray(_BUFFER)
 
     def read(self) -> Sample:
@@ -106,7 +106,8 @@ def next_look_s(headroom: int | None, *, resting_s: float = REST_S) -> float:
     return min(resting_s, max(FASTEST_S, headroom / WORST_FALL / LOOKS_ON_THE_WAY))
 
 
-def _open_if_there(path: Path) -> int | None:
+def open_if_there(path: Path) -> int | None:
+    """A descriptor to read from, or None where it cannot be."""
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -11,6 +11,7 @@ from moet_boot.guard.policy import State, decide
 from moet_boot.guard.relief import Relieved
 from moet_boot.guard.sample import Action, Context, Decision, Sample
 from moet_boot.guard.sampler import FASTEST_S, next_look_s
+from moet_boot.guard.witnesses import Witness
 from moet_boot.phases import Phase
 from moet_boot.units import MIB, format_bytes
 
@@ -85,6 +86,7 @@ class Watch:
     phase: Phase | None = None
     progress_s: float | None = None
     killing_since: float | None = None
+    witnesses: tuple[Witness, ...] = ()
     _state: State = field(default_factory=State)
     _recorded: Sample | None = None
     _members_s: float = -MEMBERS_S
@@ -149,10 +151,10 @@ class Watch:
             text = f"pids {list(left)} still run {sample.t_s - began:.1f} s after SIGKILL (in a driver call?)"
             self.note(GuardEvent(sample.t_s, "stuck", text))
 
-    def _note_once(self, sample: Sample, action: str, reason: str) -> None:
-        at_s = self._noted.get(action)
+    def _note_once(self, sample: Sample, action: str, reason: str, *, of: str = "") -> None:
+        at_s = self._noted.get(action + of)
         if at_s is None or sample.t_s - at_s >= REPEAT_S:
-            self._noted[action] = sample.t_s
+            self._noted[action + of] = sample.t_s
             self.note(GuardEvent(sample.t_s, action, reason))
 
     def _keep(self, sample: Sample, action: Action) -> None:
@@ -191,3 +193,11 @@ class Watch:
         elif sample.t_s - self._members_s >= MEMBERS_S:
             self._members_s = sample.t_s
             self.target.watch()
+            self._ask_around(sample)
+
+    def _ask_around(self, sample: Sample) -> None:
+        """Write down what the kernel says: it explains a failure, and decides nothing."""
+        for witness in self.witnesses:
+            words = witness.heard()
+            if words:
+                self._note_once(sample, "notice", words, of=witness.name)

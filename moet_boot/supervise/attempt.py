@@ -126,7 +126,9 @@ class BootAttempt:
         for event in self._guard.poll_events():
             self.hands.journal.guard_event(event)
             if event.action not in QUIET:
-                self.hands.listener.note(f"memory guard: {event.action}: {event.reason}")
+                # what the kernel says is no action of the guard's
+                by = "" if event.action == "notice" else f"memory guard: {event.action}: "
+                self.hands.listener.note(f"{by}{event.reason}")
             if event.action in {"kill", "stop"}:
                 killed = event
         if killed is not None:

@@ -272,6 +272,24 @@ class TestKillOnRequest:
         assert it.events == []
 
 
+@dataclass
+class FakeWitness:
+    name: str
+    words: list[str]
+
+    def heard(self) -> str:
+        return self.words.pop(0) if self.words else ""
+
+
+def test_what_the_kernel_says_is_noted_now_and_then_and_decides_nothing() -> None:
+    it = scene(level(30, 13, every_s=1))
+    it.watch.witnesses = (FakeWitness("a", ["NV_ERR"] * 12), FakeWitness("b", ["", "max 0 -> 1"]))
+    steps(it, 12)
+    told = [(event.at_s, event.reason) for event in it.events if event.action == "notice"]
+    assert told == [(0, "NV_ERR"), (1, "max 0 -> 1"), (REPEAT_S, "NV_ERR")]
+    assert "strike" not in it.server.calls
+
+
 def test_sitting_there_for_hours_takes_no_memory() -> None:
     class Nowhere:
         def append(self, sample: Sample, phase: Phase | None = None, action: Action = Action.NOTHING) -> None:

@@ -152,6 +152,14 @@ def test_relief_is_recorded_and_the_boot_goes_on(world: World) -> None:
     assert world.on_disk().attempts[0].guard_actions[0].action == "relieve"
 
 
+def test_what_the_kernel_says_is_recorded_and_is_no_action_of_the_guard(world: World) -> None:
+    world.guard.events.append(GuardEvent(3.0, "notice", "kernel log: NVRM: Xid 31"))
+    becomes_ready(world)
+    assert world.attempt(stop_when_ready=True).run().cause is Cause.ASKED
+    assert "kernel log: NVRM: Xid 31" in world.notes.notes
+    assert world.on_disk().attempts[0].guard_actions[0].action == "notice"
+
+
 def test_a_dead_guard_stops_the_server_within_one_second(world: World) -> None:
     died_at: list[float] = []
 
