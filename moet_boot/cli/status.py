@@ -28,7 +28,7 @@ def status(
     """
     from moet_boot.cli.status_view import status_row, status_view, watch_status
     from moet_boot.exits import Exit
-    from moet_boot.supervise.status import all_status
+    from moet_boot.supervise.status import all_status, nobody_runs
 
     output = Output(json_mode=as_json)
     if watch:
@@ -36,7 +36,7 @@ def status(
     running = [f.status for f in all_status() if f.alive and port in {None, f.status.port}]
     output.document("status", {"servers": [status_row(s) for s in running]})
     if not running:
-        output.say("no server of moet-boot runs here" + (f" on port {port}" if port else ""))
+        output.say(nobody_runs(port))
         return Exit.FAILURE
     output.data(status_view(running))
     return Exit.DONE if all(s.ready for s in running) else Exit.NOT_READY

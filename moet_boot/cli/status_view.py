@@ -12,7 +12,7 @@ from rich.text import Text
 from moet_boot.cli.output import Output
 from moet_boot.exits import Exit
 from moet_boot.receipts.curve import sparkline
-from moet_boot.supervise.status import Status, all_status
+from moet_boot.supervise.status import Status, all_status, nobody_runs
 from moet_boot.units import format_bytes, format_seconds
 
 WATCH_SECONDS = 0.5
@@ -37,7 +37,7 @@ def watch_status(output: Output, port: int | None) -> int:
         while True:
             running = [f.status for f in all_status() if f.alive and port in {None, f.status.port}]
             if not running:
-                live.update(Text("no server of moet-boot runs here"), refresh=True)
+                live.update(Text(nobody_runs(port)), refresh=True)
                 return Exit.FAILURE
             live.update(status_view(running), refresh=True)
             time.sleep(WATCH_SECONDS)

@@ -57,6 +57,12 @@ class Found:
     alive: bool
 
 
+def nobody_runs(port: int | None = None) -> str:
+    """What to say when no server was found: root's status files are not among those of another user."""
+    words = "no server of moet-boot runs here" + (f" on port {port}" if port else "")
+    return words if os.geteuid() == 0 else f"{words} for this user; what root started is seen with sudo"
+
+
 def process_start(pid: int) -> float | None:
     """When a process started, in seconds since the machine's boot; None when none runs, a zombie included.
 

@@ -9,7 +9,7 @@ import psutil
 
 from moet_boot.errors import MoetBootError, UsageError
 from moet_boot.launch.sweep import sweep_abandoned
-from moet_boot.supervise.status import Found, all_status, remove_status
+from moet_boot.supervise.status import Found, all_status, nobody_runs, remove_status
 from moet_boot.units import format_seconds
 
 LOOK_SECONDS = 0.1
@@ -39,8 +39,7 @@ def stop_server(
         remove_status(dead.status.port)
     running = [f for f in all_status() if f.alive and port in {None, f.status.port}]
     if not running:
-        nobody = "no server of moet-boot runs here" + (f" on port {port}" if port else "")
-        return Stopped("; ".join([*sweep_abandoned(), nobody]), port)
+        return Stopped("; ".join([*sweep_abandoned(), nobody_runs(port)]), port)
     if len(running) > 1:
         ports = ", ".join(str(f.status.port) for f in running)
         raise UsageError(f"{len(running)} servers run, on the ports {ports}", fix="name one with --port")

@@ -38,6 +38,17 @@ def test_without_a_server_it_says_so_and_is_1(capsys: pytest.CaptureFixture[str]
     assert "no server of moet-boot runs here" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("uid", "hint"), [(0, False), (1000, True)])
+@pytest.mark.parametrize("command", ["status", "stop"])
+def test_a_user_is_told_that_roots_servers_are_not_seen(
+    command: str, uid: int, hint: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    run([command])
+    said = capsys.readouterr()
+    assert ("what root started is seen with sudo" in said.out + said.err) is hint
+
+
 @pytest.mark.parametrize(("ready", "code"), [(True, 0), (False, 7)])
 def test_a_server_that_is_not_ready_is_7(ready: bool, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     write_status(a_status(ready=ready))
