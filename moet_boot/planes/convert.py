@@ -12,7 +12,7 @@ from moet_boot.errors import ArtefactDamagedError, ArtefactMissingError, BusyErr
 from moet_boot.planes.convert_plan import make_targets, target_ckpt_id
 from moet_boot.planes.convert_request import Container, ConvertRequest, Fp4, check_request
 from moet_boot.planes.direct_write import require_space, unwritable
-from moet_boot.planes.open_source import geometry_hint, open_checkpoint, open_source
+from moet_boot.planes.open_source import geometry_hint, open_checkpoint, open_part
 from moet_boot.planes.progress import Progress, no_progress
 from moet_boot.planes.slot_source import (
     BASE_SECTIONS,
@@ -52,7 +52,8 @@ def convert_planes(request: ConvertRequest, on_progress: Progress = no_progress)
     """
     started = time.monotonic()
     check_request(request)
-    with closing(open_source(request.source, geometry_hint(request.checkpoint))) as source, _locked(request):
+    part = open_part(request.source, geometry_hint(request.checkpoint), request.tp, request.rank)
+    with closing(part) as source, _locked(request):
         fp4 = _choose_fp4(request, source)
         with _maker(request, source, fp4) as maker:
             targets = make_targets(request, source, fp4)

@@ -47,7 +47,10 @@ class Fp4(StrEnum):
 
 @dataclass(frozen=True)
 class ConvertRequest:
-    """What the caller wants; `checkpoint` is a folder, the rest as in the server's identities."""
+    """What the caller wants; `checkpoint` is a folder, the rest as in the server's identities.
+
+    `tp` ranks share the model and rank `rank` gets its part; None: the part that the source holds.
+    """
 
     source: Path
     to: Container
@@ -60,10 +63,13 @@ class ConvertRequest:
     zero_mode: str | None = None
     fp4: Fp4 = Fp4.AUTO
     force: bool = False
+    tp: int | None = None
+    rank: int = 0
 
 
 def check_request(request: ConvertRequest) -> None:
     """Raise UsageError for combinations that can never work."""
+    _check_part(request)
     if request.zero_mode is not None and request.zero_mode not in ZERO_MODES:
         raise UsageError(f"zero mode {request.zero_mode!r} does not exist", fix=f"one of {', '.join(ZERO_MODES)}")
     if request.ckpt_id is not None and not request.ckpt_id.strip():
@@ -78,3 +84,11 @@ def check_request(request: ConvertRequest) -> None:
         raise UsageError("a plane file holds 2-bit planes only", fix="leave --fp4 out, or convert to a pack or cache")
     if request.fp4 is Fp4.DELTA and not request.to.is_pack:
         raise UsageError("the delta tier lives in a pack, not in a planes cache", fix="use --to pack-v1 or pack-v2")
+
+
+def _check_part(request: ConvertRequest) -> None:
+    if not 0 <= request.rank < (request.tp or 1):
+        what = f"rank {request.rank} does not exist " + (f"among {request.tp}" if request.tp else "without --tp")
+        raise UsageError(what, fix="give --tp, the number of ranks; --rank counts from 0")
+    if request.to is Container.MOET2PF and request.tp not in {None, 1}:
+        raise UsageError("a plane file holds whole experts", fix="convert to a pack or cache, or leave --tp out")

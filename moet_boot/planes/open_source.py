@@ -10,8 +10,24 @@ from moet_boot.planes.geometry import Geometry, SlotKind
 from moet_boot.planes.model_config import read_model_config
 from moet_boot.planes.pack_source import CheckedPack, PackSource, check_pack, pack_geometry
 from moet_boot.planes.plane_file_source import PlaneFileSource
+from moet_boot.planes.rank_source import RankSource
 from moet_boot.planes.slot_source import SlotSource
 from moet_boot.planes.store_scan import CacheFolder, PackFile
+
+
+def open_part(path: Path, hint: Geometry | None, tp: int | None, rank: int) -> SlotSource:
+    """What rank `rank` of `tp` has of the planes at a path; the part that lies there when `tp` is None.
+
+    Raises what `open_source` raises, and UsageError when that part cannot be cut out.
+    """
+    source = open_source(path, hint)
+    if tp is None or (tp, rank) == (source.world, source.rank):
+        return source
+    try:
+        return RankSource(source, tp, rank)
+    except UsageError:
+        source.close()
+        raise
 
 
 def open_source(path: Path, hint: Geometry | None = None) -> SlotSource:

@@ -18,6 +18,7 @@ class PlaneFileTarget:
 
     def __init__(self, out: Path, header: Header, origin: bytes, *, force: bool = False) -> None:
         self._out, self._force = out, force
+        self.claim()
         self._writer = PlaneFileWriter(out, header, origin, overwrite=force)
         self._geometry = header.geometry
         self._slot = AlignedBuffer(header.geometry.slot_stride)

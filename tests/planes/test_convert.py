@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from moet_boot.planes.convert_request import Container, ConvertRequest, Fp4
 from moet_boot.planes.diff import diff_planes
 from moet_boot.planes.geometry import Geometry
 from moet_boot.planes.moet2pf_read import read_header_facts
+from moet_boot.planes.open_source import open_checkpoint, open_source
 from testing.crash import killed_at
 from testing.golden import GOLDEN, golden_json
 from testing.page_cache import resident_bytes
@@ -211,7 +213,7 @@ def test_what_exists_is_kept_unless_forced(to: str, tmp_path: Path) -> None:
     before = tree(tmp_path)
     with pytest.raises(UsageError, match="exists already") as failure:
         convert(OWN, to, out, **more)
-    assert "force" in failure.value.fix or "overwrite" in failure.value.fix
+    assert "--force" in failure.value.fix
     assert tree(tmp_path) == before
     convert(OWN, to, out, force=True, **more)
     assert tree(tmp_path) == before
@@ -223,6 +225,49 @@ def test_a_forced_conversion_can_give_a_store_a_new_identity(tmp_path: Path) -> 
     sidecar = json.loads((tmp_path / "store/base.rank0of1.json").read_text())
     assert sidecar["ckpt_id"] != V1_ID
     assert (tmp_path / "store/base.rank0of1.pack").read_bytes() == (STORE / "base.rank0of1.pack").read_bytes()
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("to", ["pack-v1", "pack-v2", "cache-v1", "cache-v2"])
+def test_a_plane_file_gives_each_of_two_ranks_its_part(to: str, rank: int, tmp_path: Path) -> None:
+    convert(OWN, to, tmp_path / "out", tp=2, rank=rank, **IDENTITY[to[-2:]])
+    with closing(open_checkpoint(CHECKPOINT, world=2, rank=rank)) as made:
+        named = f"rank{rank}of2" if "pack" in to else f"tp2-rank{rank}"
+        assert all(named in path for path in tree(tmp_path / "out"))
+        with closing(open_source(tmp_path / "out", made.geometry)) as part:
+            assert (part.world, part.rank, part.layers) == (2, rank, (0, 1))
+            for layer, expert in [(0, 0), (0, 3), (1, 2)]:
+                mine = {name: bytes(view) for name, view in part.slot(layer, expert, part.sections).items()}
+                assert mine.keys() == {"codes13", "sc13", "codes2", "sc2", "fp13", "fp2"}
+                assert mine == {name: bytes(view) for name, view in made.slot(layer, expert, part.sections).items()}
+
+
+def test_both_ranks_lie_beside_each_other_and_a_part_is_not_split_again(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        convert(STORE, "cache-v1", tmp_path / "cache", tp=2, rank=rank, **IDENTITY["v1"])
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == ["tp2-rank0", "tp2-rank1"]
+    part = tmp_path / "cache" / "tp2-rank1"
+    convert(part, "pack-v1", tmp_path / "store", tp=2, rank=1, checkpoint=CHECKPOINT, served_path="/model")
+    assert (tmp_path / "store" / "base.rank1of2.pack").exists()
+    with pytest.raises(UsageError, match="holds rank 1 of 2 already"):
+        convert(part, "pack-v1", tmp_path / "more", tp=2, rank=0, checkpoint=CHECKPOINT, served_path="/model")
+    assert not (tmp_path / "more").exists()
+
+
+@pytest.mark.parametrize(
+    ("to", "part", "message"),
+    [
+        ("cache-v1", {"tp": 2, "rank": 2}, "rank 2 does not exist among 2"),
+        ("cache-v1", {"rank": 1}, "rank 1 does not exist without --tp"),
+        ("cache-v1", {"tp": 3}, "over 3 rank"),
+        ("moet2pf", {"tp": 2}, "a plane file holds whole experts"),
+    ],
+    ids=["rank too big", "rank alone", "no such split", "plane file"],
+)
+def test_a_part_that_cannot_be_is_refused(to: str, part: dict[str, int], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=message):
+        convert(OWN, to, tmp_path / "out", **part, **(IDENTITY["v1"] if to == "cache-v1" else {}))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_partial_store_stays_partial(tmp_path: Path) -> None:

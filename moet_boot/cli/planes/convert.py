@@ -35,6 +35,8 @@ def convert(
     revision: Annotated[str | None, typer.Option(help="The checkpoint's commit, for headers and v2 ids.")] = None,
     zero_mode: Annotated[str | None, typer.Option(help="auto, sign or alt; the source's, else auto.")] = None,
     fp4: Parts = Fp4.AUTO,
+    tp: Annotated[int | None, typer.Option(min=1, help="Ranks that share the model; what SRC is for, else.")] = None,
+    rank: Annotated[int, typer.Option(min=0, help="The rank whose part is written.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace what exists once the new one is whole.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document; progress as NDJSON on stderr.")] = False,
 ) -> int:
@@ -49,6 +51,9 @@ def convert(
 
       moet-boot planes convert /data/moet_store --to cache-v2 --out /data/planescache --ckpt-id my-checkpoint
 
+      moet-boot planes convert ds4-planes.moet2pf --to cache-v1 --out /data/planescache --tp 2 --rank 1
+      --checkpoint DeepSeek-V4-Flash --served-path /model
+
     Ends with 0, 2 when it cannot be converted or would overwrite, 5 or 6 when the source is damaged or missing.
     """
     from moet_boot.cli.planes.convert_view import as_document, as_lines
@@ -57,7 +62,19 @@ def convert(
 
     output = Output(json_mode=json)
     request = ConvertRequest(
-        source, to, out, checkpoint, served_path, ckpt_id, revision, repo, zero_mode, fp4=fp4, force=force
+        source,
+        to,
+        out,
+        checkpoint,
+        served_path,
+        ckpt_id,
+        revision,
+        repo,
+        zero_mode,
+        fp4=fp4,
+        force=force,
+        tp=tp,
+        rank=rank,
     )
     with stages(output) as stage:
         report = convert_planes(request, stage("slots"))
