@@ -6,7 +6,7 @@ Rules and constants follow the field notes on unified memory, section 8 ("Policy
 import math
 from dataclasses import dataclass, field, replace
 
-from moet_boot.guard.fall import Track
+from moet_boot.guard.fall import LONG_S, Track
 from moet_boot.guard.floors import Floors
 from moet_boot.guard.sample import NOTHING, Action, Context, Decision, Sample
 from moet_boot.guard.stall import MAX_GAP_S, Stall, find_stall, watch_stall
@@ -146,7 +146,8 @@ def _falling(view: _View) -> Decision | None:
     ahead = stopping_distance(view.rate, view.look_s, view.floors)
     steep = view.rate >= view.floors.projection_rate
     if view.serving and steep and view.available < view.floors.serving_floor:
-        ahead = max(ahead, view.rate * view.floors.projection_seconds)
+        # expected to go on for as long as it was seen to: a prefill takes its gigabyte at once, and then no more
+        ahead = max(ahead, view.rate * min(LONG_S, view.floors.projection_seconds))
     if view.available - ahead >= view.floor:
         return None
     text = (

@@ -23,6 +23,7 @@ HEALTHY = {
     "serving plateau of 7": (lambda _: 7.0, 20, "serving"),
     "serving plateau of 4.2": (lambda _: 4.2, 20, "serving"),
     "serving dip to 3.2 for 2 s": (line([(0, 6), (2, 3.2), (4, 3.2), (5, 6)]), 10, "serving"),
+    "a prefill takes a gigabyte at once": (lambda t: 3.3 if 5 < t <= 7 else 4.5, 10, "serving"),
     "long prefill takes 2 GiB in a second": (line([(0, 7), (1, 5)]), 10, "serving"),
     "serving plateau of 7, nobody said so": (lambda _: 7.0, 20, None),
     "boots, then sinks to 7 while it serves, nobody said so": (line([(0, 60), (20, 21), (22, 21), (42, 7)]), 50, None),
