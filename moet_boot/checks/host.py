@@ -10,6 +10,8 @@ from moet_boot.units import format_bytes, from_gib
 
 LEAST_FILES = 4096
 """vLLM opens shards, sockets and pipes by the hundred; 1024 is the usual soft limit of a login."""
+RAISED_FILES = 65_535
+"""vLLM raises its own soft limit to this at its start, where the hard limit allows it (0.32.0, set_ulimit)."""
 LEAST_SHM_BYTES = from_gib(1)
 """Docker's own default is 64 MiB, the published commands give 64 GiB; in between is moet-boot's judgement."""
 LEAST_YEAR = 2025
@@ -71,9 +73,12 @@ def limits(case: Case) -> Answer:
     allowed = case.snapshot.limits.nofile if case.snapshot.limits else None
     if allowed is None or allowed >= LEAST_FILES:
         return passed(f"{'unlimited' if allowed is None else allowed} open files", str(LEAST_FILES))
+    hard = case.snapshot.limits.nofile_hard if case.snapshot.limits else None
+    if hard == "unlimited" or (hard or 0) >= RAISED_FILES:
+        return passed(f"{allowed} open files, which the engine raises to {RAISED_FILES} itself", str(LEAST_FILES))
     return warn(
-        f"{allowed} open files",
-        f"{LEAST_FILES}",
+        f"{allowed} open files, {'an unknown number' if hard is None else hard} at most",
+        f"{LEAST_FILES}, or {RAISED_FILES} at most: then the engine raises it itself",
         why="the engine opens shards, sockets and pipes by the hundred and ends when it cannot",
         fix=f"ulimit -n {LEAST_FILES} in the shell that starts moet-boot",
     )

@@ -80,9 +80,21 @@ def test_the_iommu_matters_for_two_cards(cmdline: str | None, status: str) -> No
     assert judge_by("HOST.KERNEL", two_cards(case_of("rtx6000-b", {"cmdline": cmdline}))).status == status
 
 
-@pytest.mark.parametrize(("nofile", "status"), [(1024, "warn"), (4096, "pass"), (None, "pass")])
-def test_limits_of_a_process(nofile: int | None, status: str) -> None:
-    assert judge_by("HOST.LIMITS", case_of("demo", {"limits.nofile": nofile})).status == status
+@pytest.mark.parametrize(
+    ("nofile", "hard", "status"),
+    [
+        pytest.param(4096, GONE, "pass", id="enough"),
+        pytest.param(None, GONE, "pass", id="unlimited"),
+        pytest.param(1024, GONE, "warn", id="hard-limit-not-recorded"),
+        pytest.param(1024, 4096, "warn", id="the-engine-cannot-raise-it"),
+        pytest.param(1024, 65_534, "warn", id="just-not"),
+        pytest.param(1024, 65_535, "pass", id="the-engine-raises-it"),
+        pytest.param(1024, "unlimited", "pass", id="a-usual-login"),
+    ],
+)
+def test_limits_of_a_process(nofile: int | None, hard: Any, status: str) -> None:
+    finding = judge_by("HOST.LIMITS", case_of("demo", {"limits.nofile": nofile, "limits.nofile_hard": hard}))
+    assert finding.status == status, finding
 
 
 def test_a_container_does_not_inherit_limits() -> None:

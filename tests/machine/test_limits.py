@@ -21,6 +21,11 @@ def test_soft_limits_count() -> None:
     assert (limits.memlock_bytes, limits.nofile, limits.core_bytes) == (8388608, 1024, 0)
 
 
+@pytest.mark.parametrize(("written", "hard"), [("1048576", 1048576), ("unlimited", "unlimited")])
+def test_how_far_open_files_can_be_raised(written: str, hard: int | str) -> None:
+    assert parse_limits(TEXT.replace("1048576", written)).nofile_hard == hard
+
+
 def test_unlimited_is_none() -> None:
     limits = parse_limits(
         TEXT.replace("0                    unlimited            bytes", "unlimited  unlimited  bytes")
@@ -36,4 +41,5 @@ def test_a_limit_that_is_not_listed(missing: str) -> None:
 
 
 def test_this_process() -> None:
-    assert read_limits(Tree()).nofile == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    limits = read_limits(Tree())
+    assert (limits.nofile, limits.nofile_hard) == resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -177,4 +177,6 @@ class Limits(Group):
 
     memlock_bytes: Count | None = None
     nofile: Count | None = None
+    nofile_hard: Count | Literal["unlimited"] | None = None
+    """How far a process may raise `nofile` itself; None where it was not recorded."""
     core_bytes: Count | None = 0
