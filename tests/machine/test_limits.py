@@ -42,4 +42,6 @@ def test_a_limit_that_is_not_listed(missing: str) -> None:
 
 def test_this_process() -> None:
     limits = read_limits(Tree())
-    assert (limits.nofile, limits.nofile_hard) == resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert limits.nofile == (None if soft == resource.RLIM_INFINITY else soft)
+    assert limits.nofile_hard == ("unlimited" if hard == resource.RLIM_INFINITY else hard)
