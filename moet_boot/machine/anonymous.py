@@ -13,7 +13,7 @@ _HOMES = re.compile(r"/(?:home|Users|media|run/media|mnt/[a-z]/Users)/[^/\s:'\"]
 _LONG_ID = re.compile(r"\b[0-9a-f]{32,}\b")
 _REGISTRY = re.compile(r"^[^/]*[.:][^/]*/")
 
-KEPT_IDS = frozenset({"revision", "pinned_revision", "digest"})
+KEPT_IDS = frozenset({"revision", "pinned_revision", "digest", "digests"})
 """Fields whose long hex numbers name public content."""
 
 

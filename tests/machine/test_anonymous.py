@@ -14,6 +14,7 @@ from moet_boot.machine.snapshot import Checkpoint, Docker, DockerImage, FileFact
 from tests.machine.safetensors_files import REVISION
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
+DIGEST = "sha256:" + "a" * 64
 NOBODY: frozenset[str] = frozenset()
 
 
@@ -64,7 +65,7 @@ def test_all_texts_of_a_snapshot_are_cleaned_and_public_numbers_stay(monkeypatch
         checkpoint=Checkpoint(path="/home/a/m", revision=REVISION, problems=["/home/a/m is a file"]),
         files=[FileFacts(path="/home/a/p", pinned_revision=REVISION)],
         fs={"model": Filesystem(path="/home/a/m")},
-        docker=Docker(present=True, image=DockerImage(ref="x:1", digest="sha256:" + "a" * 64)),
+        docker=Docker(present=True, image=DockerImage(ref="x:1", digest=DIGEST, digests=[DIGEST])),
         errors={"stores": "/home/a/m/config.json does not exist"},
     )
     clean = anonymous(snapshot)
@@ -75,7 +76,7 @@ def test_all_texts_of_a_snapshot_are_cleaned_and_public_numbers_stay(monkeypatch
     assert (clean.files[0].path, clean.files[0].pinned_revision) == ("~/p", REVISION)
     assert clean.docker is not None
     assert clean.docker.image is not None
-    assert clean.docker.image.digest == "sha256:" + "a" * 64
+    assert (clean.docker.image.digest, clean.docker.image.digests) == (DIGEST, [DIGEST])
 
 
 @pytest.mark.parametrize("case", sorted(FIELD.glob("*.json")), ids=lambda case: case.stem)
