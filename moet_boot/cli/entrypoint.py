@@ -28,7 +28,7 @@ def entrypoint(
     All settings come from the environment: MOET_BOOT_PROFILE (needed), MOET_BOOT_VARIANT, MOET_BOOT_SET (KEY=VALUE,
     separated by commas or lines; path.ARTEFACT=PATH too), MOET_BOOT_ACCEPT_RISK, MOET_BOOT_VERIFY (quick, sample,
     full, none), MOET_BOOT_MODE (supervise, exec), MOET_BOOT_OBSERVE_ONLY, MOET_BOOT_FAIL_ON_WARN,
-    MOET_BOOT_ENDPOINTS_PORT, MOET_BOOT_STOP_GRACE (8 s; `docker stop` kills after 10), MOET_BOOT_BASE_ENTRYPOINT and
+    MOET_BOOT_ENDPOINTS_PORT, MOET_BOOT_STOP_GRACE (7 s; `docker stop` kills after 10), MOET_BOOT_BASE_ENTRYPOINT and
     MOET_BOOT_BASE_CMD (JSON lists; scripts/build_image records them). Arguments go to the server.
     As process 1 it collects orphans and passes signals on. Exit codes are those of `serve`.
 

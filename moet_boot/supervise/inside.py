@@ -17,8 +17,9 @@ from moet_boot.supervise.serve import ServeOptions
 from moet_boot.supervise.timing import Timing
 from moet_boot.supervise.variables import KNOWN, PREFIX, tells_of_a_service
 
-GRACE_S = 8.0
-"""`docker stop` waits 10 s by default before it kills: the server must be gone and the receipt closed by then."""
+GRACE_S = 7.0
+"""`docker stop` waits 10 s by default before it kills: by then a server that ignored TERM must be killed, its memory
+freed and the receipt closed, on a machine that may be short of everything."""
 
 T = TypeVar("T")
 
