@@ -60,5 +60,5 @@ def wait_ready(container: Any, timeout_s: float = 60) -> None:
 
 def ended(container: Any) -> tuple[int, str]:
     """Wait for its end: exit code and log."""
-    code = container.wait(timeout=40)["StatusCode"]
+    code = container.wait(timeout=120)["StatusCode"]
     return code, container.logs().decode()

@@ -1,13 +1,16 @@
 """Each way a container can go wrong, with a real engine and the scripted server."""
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from testing.docker_daemon import DockerDaemon
-from testing.docker_images import BASE, OTHER_ARCH
-from tests.docker.boot import NAME, booting, state_of
+from testing.docker_images import BASE, ENGINE, OTHER_ARCH
+from tests.docker.boot import NAME, booting, pids_of, state_of
 from tests.scripted_engine import start as scripted
 from tests.serve.scripted import last_receipt, wait_until
 
@@ -25,7 +28,8 @@ def test_an_image_that_cannot_be_pulled(daemon: DockerDaemon, arch: str, tmp_pat
     with booting(tmp_path, arch, "--pull", image="localhost:9/moet-test-absent:1") as run:
         code, _ = run.end()
     assert code == 1
-    assert "pull" in run.talk
+    assert "fetching the image localhost:9/" in run.talk
+    assert "cannot be fetched" in run.talk
 
 
 def test_an_image_that_is_no_server(daemon: DockerDaemon, client: Any, arch: str, tmp_path: Path) -> None:
@@ -42,6 +46,23 @@ def test_an_image_for_another_architecture(daemon: DockerDaemon, client: Any, ar
     assert code == 3
     assert "architecture" in document["reason"]
     assert client.containers.list(all=True) == []
+
+
+def test_an_image_that_is_not_the_pinned_one(daemon: DockerDaemon, client: Any, arch: str, tmp_path: Path) -> None:
+    here, other = client.images.get(ENGINE).id, f"sha256:{0:064x}"
+    with booting(tmp_path, arch, "--set", f"image-digest={other}") as run:
+        code, document = run.end()
+    assert code == 3
+    assert here in document["reason"]
+    assert client.containers.list(all=True) == []
+    with booting(tmp_path, arch, "--set", f"image={ENGINE}@{other}") as run:
+        code, document = run.end()
+    assert code == 3
+    assert f"{ENGINE} here is {here}" in document["reason"]
+    with booting(tmp_path, arch, "--set", f"image-digest={here}", "--stop-when-ready") as run:
+        code, _ = run.end()
+    assert code == 0, run.words
+    assert last_receipt().snapshot["docker"]["image"]["digests"] == [here]
 
 
 def test_an_engine_without_gpus_refuses_them(daemon: DockerDaemon, arch: str, tmp_path: Path) -> None:
@@ -98,17 +119,23 @@ def test_a_hang_in_the_boot(daemon: DockerDaemon, client: Any, arch: str, tmp_pa
 def test_an_engine_that_dies_after_readiness_is_started_again(
     daemon: DockerDaemon, client: Any, arch: str, tmp_path: Path
 ) -> None:
-    with booting(tmp_path, arch, budget=1, exit_after_s=4) as run:
+    """As the real one it exits with 0 then, which no stop of ours is."""
+    with booting(tmp_path, arch, budget=1) as run:
+        for start in (1, 2):
+            run.wait_for_ready(start)
+            core = next(pid for pid in pids_of(client) if psutil.Process(pid).name().startswith("VLLM::EngineCor"))
+            os.kill(core, signal.SIGKILL)
         code, _ = run.end()
     assert code == 11, run.words
     receipt = last_receipt()
     assert receipt.restarts == 1
-    assert [a.server_exit for a in receipt.attempts] == ["exit code 1", "exit code 1"]
+    assert [a.server_exit for a in receipt.attempts] == ["exit code 0", "exit code 0"]
 
 
 def test_a_limit_that_kills(daemon: DockerDaemon, client: Any, arch: str, tmp_path: Path) -> None:
     with booting(tmp_path, arch, boot_s=3, alloc_mib=900, alloc_mib_s=100) as run:
-        run.wait_for("phase", phase="loading_weights")
+        # before it takes memory: a limit below what is in use is refused
+        run.wait_for("begin")
         client.containers.get(NAME).update(mem_limit="300m", memswap_limit="300m")
         code, _ = run.end()
     assert code == 7, run.words

@@ -1,6 +1,5 @@
 """The engine killed, frozen, restarted; moet-boot killed: the server never runs unwatched, and never dies for nothing."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ def test_the_engine_is_restarted_under_a_server_that_lives_on(
         run.wait_for("phase", phase="loading_weights")
         pids = pids_of(client)
         daemon.kill()
-        time.sleep(0.5)
         daemon.start("--live-restore")
         run.wait_for("ready")
         assert pids_of(client)[0] == pids[0]
@@ -43,7 +41,7 @@ def test_an_engine_that_ends_its_containers_is_survived(
         run.wait_for("ready")
         daemon.kill()
         daemon.start("--live-restore=false")
-        wait_until(lambda: sum(event["event"] == "ready" for event in run.events) == 2, timeout_s=60)
+        run.wait_for_ready(2)
         code, _ = run.stop()
     daemon.stop()
     assert code == 143, run.words
@@ -77,7 +75,7 @@ def test_a_killed_moet_boot_takes_its_container_along(
         run.wait_for("ready")
         pids = pids_of(client)
         run.process.kill()
-        wait_until(lambda: gone(pids), timeout_s=3)
+        wait_until(lambda: gone(pids))
         run.process.wait()
     with booting(tmp_path, arch, "--stop-when-ready", port=run.port) as again:
         code, _ = again.end()

@@ -1,23 +1,31 @@
-"""The real vLLM, its CPU build, in a container: in the guard image, from the preflight to generated tokens and a clean stop."""
+"""The real vLLM, its CPU build, in containers: in the guard image, and as the image that `serve` starts from the host."""
 
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from testing.base_image import libraries
+from testing.base_image import base_archive, libraries
 from testing.docker_daemon import DockerDaemon
 from testing.docker_images import build
+from tests.docker.boot import NAME, state_of
 from tests.docker.guard_image import ended, run_guard_image, wait_ready
+from tests.scripted_engine.start import free_port
+from tests.serve.scripted import Serve, last_receipt, running
 
 pytestmark = pytest.mark.docker
 
 IMAGE = "moet-test-vllm:1"
+GUARDED = "moet-test-guarded-vllm:1"
+FILES = "moet-test-vllm-files:1"
 ROOT = Path(__file__).parents[2]
+UNUSED = ("__pycache__", "*.a", "*/torch/include")
+"""A quarter of the engine, which no boot reads."""
 
 
 def there(variable: str, default: str) -> Path:
@@ -29,25 +37,36 @@ def there(variable: str, default: str) -> Path:
 
 
 @pytest.fixture
-def engine(client: Any, guarded: str) -> Path:
-    """The virtual environment of the engine; the image has its libraries and expects it where it is here."""
-    program = there("MOET_BOOT_ENGINE", ".demo/engine/bin/vllm")
+def program() -> Path:
+    """`vllm` in the engine's virtual environment; containers see it where it lies here."""
+    return there("MOET_BOOT_ENGINE", ".demo/engine/bin/vllm")
+
+
+@pytest.fixture
+def model() -> Path:
+    return there("MOET_BOOT_DEMO_MODEL", ".demo/model")
+
+
+def below_the_engine(program: Path) -> dict[str, Path]:
+    """What the engine needs of the system, by its name in a build's context: libraries, and a look at the CPU."""
     packages = next((program.parents[1] / "lib").glob("python3*/site-packages"))
     compiled = [*(packages / "vllm").glob("*.so"), *(packages / "torch" / "lib").glob("*.so*")]
     lscpu = Path(shutil.which("lscpu") or "/usr/bin/lscpu")
     system = [lscpu, *(path for path in libraries([lscpu, *compiled]) if packages not in path.parents)]
-    names = {f"lib{path.parent.resolve() / path.name}": path for path in system}
+    return {f"lib{path.parent.resolve() / path.name}": path for path in system}
+
+
+def test_boot_answer_stop_in_the_guard_image(
+    daemon: DockerDaemon, client: Any, guarded: str, program: Path, model: Path
+) -> None:
+    """The virtual environment is mounted; the guard image has the libraries below it."""
     chained = json.dumps(json.dumps([str(program), "serve"]))
     lines = [f"FROM {guarded}", "COPY lib /", f"ENV HOME=/tmp MOET_BOOT_BASE_ENTRYPOINT={chained}"]
-    build(client, IMAGE, "\n".join(lines) + "\n", names)
-    return program.parents[1]
-
-
-def test_boot_answer_stop(daemon: DockerDaemon, client: Any, engine: Path) -> None:
-    model = there("MOET_BOOT_DEMO_MODEL", ".demo/model")
+    build(client, GUARDED, "\n".join(lines) + "\n", below_the_engine(program))
+    engine = program.parents[1]
     container = run_guard_image(
         client,
-        IMAGE,
+        GUARDED,
         mounts={model: "/model", engine: str(engine)},
         env={"VLLM_CACHE_ROOT": "/tmp/cache"},
         ipc_mode="host",
@@ -63,3 +82,52 @@ def test_boot_answer_stop(daemon: DockerDaemon, client: Any, engine: Path) -> No
     assert code == 143, log
     for words in ("loading weights", "KV cache", "ready: health, model and one generated token", "after it was ready"):
         assert words in log
+
+
+def pack(client: Any, engine: Path) -> None:
+    """Make an image of the engine's files and nothing else, streamed: a build's context would write them twice more."""
+    left_out = [f"--exclude={pattern}" for pattern in UNUSED]
+    command = ["tar", "--create", "--directory=/", *left_out, str(engine).lstrip("/")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tar:
+        client.api.import_image_from_stream(tar.stdout, *FILES.split(":"))
+    assert tar.returncode == 0
+
+
+@pytest.fixture
+def image(client: Any, program: Path, tmp_path: Path) -> str:
+    """An image as vLLM's own are: the engine inside, `vllm serve` its entrypoint."""
+    base = tmp_path / "base.tar"
+    base.write_bytes(base_archive())
+    pack(client, program.parents[1])
+    lines = [f"FROM {FILES}", "ADD base.tar /", "COPY lib /", f"ENTRYPOINT {json.dumps([str(program), 'serve'])}"]
+    build(client, IMAGE, "\n".join(lines) + "\n", below_the_engine(program) | {"base.tar": base})
+    return IMAGE
+
+
+def test_serve_boots_it_from_the_host(
+    daemon: DockerDaemon, client: Any, image: str, arch: str, model: Path, tmp_path: Path
+) -> None:
+    """A person's own profile over the demo's: preflight, container, phases by its log, a token, a clean stop."""
+    port, why = free_port(), 'why = "mine"\nsource = "me"\n'
+    profile = tmp_path / "mine.toml"
+    profile.write_text(
+        'schema = "moet-boot/profile/v1"\nextends = "demo"\nname = "container"\n'
+        '[engine]\nruntime = "docker"\nmodel = "/model"\n'
+        f'[container]\nimage = "{image}"\nimage_arch = "{arch}"\ngpus = ""\n{why}'
+        f'[mounts.checkpoint]\nartefact = "checkpoint"\ntarget = "/model"\n{why}'
+        f'[env.VLLM_CACHE_ROOT]\nvalue = "/tmp/cache"\n{why}',
+        encoding="utf-8",
+    )
+    arguments = ("--path", f"checkpoint={model}", "--set", f"port={port}", "--stop-when-ready")
+    with running(Serve(tmp_path, str(profile), port, arguments, {})) as run:
+        code, document = run.end(timeout_s=300)
+    assert code == 0, run.words
+    assert document["answer"]
+    phases = [event["phase"] for event in run.events if event["event"] == "phase"]
+    assert phases == ["loading_weights", "kv_cache", "warm_up", "serving"]
+    receipt = last_receipt()
+    assert (receipt.plan.runtime, receipt.outcome) == ("docker", "stopped")
+    assert receipt.attempts[0].curve
+    state = state_of(client)
+    assert (state["Running"], state["OOMKilled"]) == (False, False)
+    assert client.containers.get(NAME).attrs["Config"]["Image"] == image

@@ -92,12 +92,21 @@ class Serve:
         assert found, f"serve ended without {event} {facts}: {self.words}"
         return found[-1]
 
+    def wait_for_ready(self, start: int) -> None:
+        """Wait until the server was ready so many times, restarts counted."""
+
+        def times() -> int:
+            return sum(event["event"] == "ready" for event in self.events)
+
+        wait_until(lambda: times() >= start or self.process.poll() is not None, timeout_s=60)
+        assert times() == start, f"it was ready {times()} times: {self.words}"
+
     def engine_pids(self) -> list[int]:
         """All processes below this serve, the guard and the leash apart."""
         below = psutil.Process(self.process.pid).children(recursive=True)
         return [p.pid for p in below if p.name() not in {"moet-guard", "moet-leash"}]
 
-    def end(self, timeout_s: float = 40) -> tuple[int, dict[str, Any]]:
+    def end(self, timeout_s: float = 120) -> tuple[int, dict[str, Any]]:
         """Wait for the end; the exit code and the document."""
         out, _ = self.process.communicate(timeout=timeout_s)
         return self.process.returncode, json.loads(out) if out else {}
