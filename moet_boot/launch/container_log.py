@@ -62,7 +62,7 @@ class LogFollower:
         self.away_at: float | None = None
         """When the engine was last found to be away, in seconds of the monotonic clock."""
         self._open_log = open_log
-        self._descriptor = os.dup(descriptor)
+        self._descriptor = descriptor
         self._cursor = LogCursor()
         self._stream: LogStream | None = None
         self._container_over = threading.Event()
@@ -71,7 +71,8 @@ class LogFollower:
         self._thread = threading.Thread(target=self._follow, name="moet-boot-log", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow; once."""
+        """Begin to follow; once. The file is kept open from here on, whoever closes `descriptor`."""
+        self._descriptor = os.dup(self._descriptor)
         self._thread.start()
 
     def container_ended(self) -> None:

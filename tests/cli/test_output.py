@@ -1,6 +1,7 @@
 import errno
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -136,8 +137,9 @@ def test_talk_that_nobody_can_hear_stops_nothing(failure: OSError) -> None:
 def test_a_closed_stream_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     ready_streams()
-    Output().data("result")
-    sys.stdout.close()
+    with sys.stdout as nowhere:
+        Output().data("result")
+        assert nowhere.name == os.devnull
 
 
 def test_what_an_encoding_lacks_is_a_question_mark_and_in_json_an_escape(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,4 +102,8 @@ def test_once_forgotten_it_stays_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize("act", [Record.forget, lambda record: record.keep([], [])], ids=["forget", "keep"])
 def test_a_folder_that_takes_nothing_ends_nothing(tmp_path: Path, act: Callable[[Record], None]) -> None:
     (tmp_path / "file").touch()
-    act(Record(tmp_path / "file" / "below"))
+    record = Record(tmp_path / "file" / "below")
+    act(record)
+    assert not record.path.exists()
+    assert abandoned(tmp_path / "file" / "below") == []
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

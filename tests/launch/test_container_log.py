@@ -126,8 +126,15 @@ def test_a_full_disk_is_told_and_ends_nothing(tmp_path: Path) -> None:
     assert follower.trouble == "lines of the log are lost: No space left on device"
 
 
-def test_closing_before_the_start_is_fine(target: int) -> None:
-    LogFollower(lambda _since: Stream([]), target).close()
+def test_closing_before_the_start_leaves_nothing_open(target: int) -> None:
+    follower = LogFollower(lambda _since: Stream([line(0)]), target)
+    follower.close()
+    assert not follower.drained
+    assert content(target) == b""
+    still_open = [
+        int(fd.name) for fd in Path("/proc/self/fd").iterdir() if fd.exists() and fd.samefile(f"/dev/fd/{target}")
+    ]
+    assert still_open == [target]
 
 
 def test_each_log_has_a_connection_of_its_own_that_ends_with_it(tmp_path: Path) -> None:

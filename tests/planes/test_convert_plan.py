@@ -139,7 +139,10 @@ def test_requests_that_can_never_work(changes: dict[str, Any], words: str) -> No
     ids=["v1 id", "v2 id", "delta", "plane file", "zero mode"],
 )
 def test_requests_that_may_work(changes: dict[str, Any]) -> None:
-    check_request(request(**changes))
+    asked = request(**changes)
+    check_request(asked)
+    source = FakeSource(origin=Origin(V1, ckpt_id="old", zero_mode="alt"))
+    assert all(target.bytes_to_write for target in make_targets(asked, source, changes.get("fp4", Fp4.NONE)))
 
 
 @pytest.mark.parametrize(

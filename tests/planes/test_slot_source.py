@@ -47,6 +47,8 @@ def test_weights_that_were_never_written(sections: dict[str, memoryview], zero: 
 )
 def test_weights_that_were_written(sections: dict[str, memoryview]) -> None:
     require_written(sections, Path("pack"), 0, 0)
+    with pytest.raises(ArtefactDamagedError, match="all zeros in codes2:"):
+        require_written({**sections, **views(codes2=bytes(100))}, Path("pack"), 0, 0)
 
 
 def test_differences_are_named_in_order() -> None:

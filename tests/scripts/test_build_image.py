@@ -73,6 +73,9 @@ def test_architectures_that_do_not_fit(target: str, base: str, machine: str, wor
 )
 def test_architectures_that_fit(target: str, base: str, machine: str, any_arch: bool) -> None:
     check_arch(target, base, machine, any_arch=any_arch)
+    elsewhere = {"aarch64": "x86_64", "x86_64": "aarch64"}[machine]
+    with pytest.raises(ImageProblemError, match="build it there"):
+        check_arch(target, base, elsewhere, any_arch=any_arch)
 
 
 @pytest.mark.parametrize(
