@@ -66,7 +66,7 @@ def _facts(status: Status, now: float) -> list[tuple[str, str]]:
     if status.lowest_available_bytes is not None:
         memory.append(f"lowest {format_bytes(status.lowest_available_bytes)}")
     if status.floor_bytes is not None:
-        memory.append(f"guard kills below {format_bytes(status.floor_bytes)}")
+        memory.append(f"guard acts below {format_bytes(status.floor_bytes)}")
     rows = [
         ("memory", ", ".join(memory)),
         ("restarts", str(status.restarts)),

@@ -33,12 +33,15 @@ class Belongings(BaseModel):
     processes: tuple[tuple[int, int], ...] = ()
     segments: tuple[tuple[str, int], ...] = ()
     files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
 
 class Record:
     """Keeps the belongings of one server on disk while it runs. A disk that takes nothing is no reason to end it."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, folders: Iterable[str] = ()) -> None:
+        """`folder`: where the record goes. `folders`: temporary ones that were made for the server."""
+        self._folders = tuple(folders)
         self.path = (folder or runtime_dir()) / _NAME.format(secrets.token_hex(8))
         self.processes: tuple[tuple[int, int], ...] = ()
         """Of a server that is a process: those of a container are ended with it."""
@@ -54,6 +57,7 @@ class Record:
             processes=self.processes,
             segments=tuple(sorted((str(path), inode) for path, inode in segments)),
             files=tuple(sorted(map(str, files))),
+            folders=self._folders,
         )
         if now == self._kept or self._over:
             return

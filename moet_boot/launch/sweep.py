@@ -1,6 +1,9 @@
 """Clearing up after a moet-boot that was killed: what is left of its server, and of nobody else's."""
 
+import os
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -11,6 +14,8 @@ from moet_boot.launch.belongings import Abandoned, abandoned
 from moet_boot.launch.leftovers import SHM, remove_rendezvous, remove_segments
 
 KILL_S = 5.0
+SOCKETS = "moet-ipc-"
+"""What the folders of a server's sockets are called."""
 
 
 def sweep_abandoned(folder: Path | None = None, shm: Path = SHM) -> list[str]:
@@ -30,12 +35,22 @@ def _sweep(each: Abandoned, shm: Path) -> list[str]:
         return [*words, f"pids {alive} {whose} do not die (in a driver call?)"]
     removed, left = remove_segments({Path(path): inode for path, inode in had.segments}, shm)
     more, unremoved = remove_rendezvous(Path(path) for path in had.files)
+    _remove_folders(Path(path) for path in had.folders)
     if removed or more:
         words.append(f"removed {', '.join((*removed, *more))} {whose}")
     if not left and not unremoved:
         with suppress(OSError):
             each.path.unlink()
     return words
+
+
+def _remove_folders(folders: Iterable[Path]) -> None:
+    """The engine's sockets lie in a folder that is ours by its name, its place and its owner."""
+    for path in folders:
+        named = path.parent == Path(tempfile.gettempdir()) and path.name.startswith(SOCKETS)
+        with suppress(OSError):
+            if named and path.lstat().st_uid == os.geteuid():
+                shutil.rmtree(path)
 
 
 def end_processes(

@@ -90,7 +90,7 @@ class SituationCollector(Collector):
         yield from _optional(
             ("moet_boot_memory_available_bytes", "MemAvailable", now.available_bytes),
             ("moet_boot_memory_lowest_available_bytes", "Lowest MemAvailable of the boot", now.lowest_available_bytes),
-            ("moet_boot_memory_floor_bytes", "MemAvailable at which the guard kills", now.floor_bytes),
+            ("moet_boot_memory_floor_bytes", "MemAvailable below which the guard acts in this phase", now.floor_bytes),
             ("moet_boot_boot_seconds", "Seconds from start to readiness", now.boot_seconds),
         )
 

@@ -57,8 +57,10 @@ class Several(Listener):
 class SituationListener(Listener):
     """Keeps the situation that the endpoints answer from."""
 
-    def __init__(self, situation: Situation) -> None:
-        self._now = situation
+    def __init__(self, situation: Situation, floor_in: Callable[[Phase], int]) -> None:
+        """`floor_in`: what the guard wants to see left in a phase, in bytes."""
+        self._now, self._floor_in = situation, floor_in
+        self._now.floor_bytes = floor_in(situation.phase)
         self._begun = False
 
     def begin(self, pid: int | None) -> None:
@@ -69,12 +71,15 @@ class SituationListener(Listener):
 
     def down(self) -> None:
         self._now.ready = False
-        self._now.phase = Phase.STARTING
+        self._enter(Phase.STARTING)
         self._now.boot_seconds = None
 
     def phase(self, phase: Phase, at_s: float) -> None:
-        self._now.phase = phase
+        self._enter(phase)
         self._now.phase_seconds[phase] = at_s
+
+    def _enter(self, phase: Phase) -> None:
+        self._now.phase, self._now.floor_bytes = phase, self._floor_in(phase)
 
     def ready(self, at_s: float) -> None:
         self._now.ready = True
@@ -134,6 +139,7 @@ class StatusFile(Listener):
         status.phase = now.phase.words
         status.ready = now.ready
         status.restarts = now.restarts
+        status.floor_bytes = now.floor_bytes
         status.available_bytes = now.available_bytes
         status.lowest_available_bytes = now.lowest_available_bytes
         status.updated_at = self._clock()

@@ -2,7 +2,9 @@
 
 import os
 import time
+from functools import partial
 
+from moet_boot.forecast.boot import floor_bytes
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.preflight.prepare import Prepared
 from moet_boot.supervise.endpoints import Endpoints
@@ -11,7 +13,6 @@ from moet_boot.supervise.listeners import Several, SituationListener, StatusFile
 from moet_boot.supervise.notify import SystemdNotifier
 from moet_boot.supervise.situation import Situation
 from moet_boot.supervise.status import Status, process_start
-from moet_boot.units import from_gib
 
 
 class Reporting:
@@ -20,8 +21,8 @@ class Reporting:
     def __init__(self, prepared: Prepared, asked: LaunchPlan, receipt_id: str, endpoints_port: int | None) -> None:
         """Raises BusyError when the port of the endpoints is taken."""
         plan, profile = prepared.plan, prepared.profile
-        floor = from_gib(profile.guard.hard_floor_gib)
-        self._situation = Situation(profile.name, profile.variant, floor_bytes=floor)
+        self._situation = Situation(profile.name, profile.variant)
+        self._floor_in = partial(floor_bytes, profile.guard)
         self._endpoints = None if endpoints_port is None else Endpoints(self._situation, endpoints_port)
         now = time.time()
         self._file = StatusFile(
@@ -40,7 +41,6 @@ class Reporting:
                 phase=self._situation.phase.words,
                 started_at=now,
                 updated_at=now,
-                floor_bytes=floor,
                 endpoints_port=self.endpoints_port,
             ),
             self._situation,
@@ -54,7 +54,9 @@ class Reporting:
 
     def together_with(self, listener: Listener) -> Listener:
         """One listener for all of it; the situation first, because the others read it."""
-        return Several([SituationListener(self._situation), self._file, Systemd(self._systemd), listener])
+        return Several(
+            [SituationListener(self._situation, self._floor_in), self._file, Systemd(self._systemd), listener]
+        )
 
     def close(self) -> None:
         """Take everything down."""

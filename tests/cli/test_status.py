@@ -54,7 +54,7 @@ def test_a_server_that_is_not_ready_is_7(ready: bool, code: int, capsys: pytest.
     write_status(a_status(ready=ready))
     assert run(["status"]) == code
     shown = capsys.readouterr().out
-    assert "30.00 GiB available, lowest 20.00 GiB, guard kills below 8.00 GiB" in shown
+    assert "30.00 GiB available, lowest 20.00 GiB, guard acts below 8.00 GiB" in shown
     assert "MemAvailable █" in shown
 
 

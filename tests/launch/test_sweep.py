@@ -108,6 +108,26 @@ def test_a_record_is_no_licence_to_delete(folder: Path, shm: Path, claim: object
     assert sorted(shm.iterdir()) == before
 
 
+def test_only_the_folders_of_sockets_go(
+    folder: Path, shm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    precious, link = tmp_path / "precious", tmp_path / f"{sweep.SOCKETS}link"
+    elsewhere = precious / f"{sweep.SOCKETS}1"
+    elsewhere.mkdir(parents=True)
+    link.symlink_to(precious)
+    with tempfile.TemporaryDirectory(prefix=sweep.SOCKETS, ignore_cleanup_errors=True) as sockets:
+        (Path(sockets) / "engine.ipc").touch()
+        record = Record(folder, folders=[sockets, str(precious), str(elsewhere), str(link), "/"])
+        record.keep([], [])
+        orphan(record)
+        assert sweep_abandoned(folder, shm) == []
+        assert not Path(sockets).exists()
+    assert elsewhere.exists()
+    assert link.is_symlink()
+    assert list(folder.iterdir()) == []
+
+
 def test_a_segment_that_somebody_holds_stays_on_record(folder: Path, shm: Path) -> None:
     ours = segment(shm)
     record = Record(folder)

@@ -36,6 +36,24 @@ def situation() -> Situation:
     return Situation(profile="demo")
 
 
+def floor_in(phase: Phase) -> int:
+    return 4 if phase is Phase.SERVING else 8
+
+
+def test_the_floor_is_that_of_the_phase(situation: Situation) -> None:
+    listener, file = SituationListener(situation, floor_in), StatusFile(a_status(), situation)
+    seen = []
+    for phase in (Phase.STARTING, Phase.KV_CACHE, Phase.SERVING):
+        listener.phase(phase, 1.0)
+        file.phase(phase, 1.0)
+        found = read_status(8123)
+        assert found is not None
+        seen.append((situation.floor_bytes, found.status.floor_bytes))
+    listener.down()
+    assert seen == [(8, 8), (8, 8), (4, 4)]
+    assert situation.floor_bytes == 8
+
+
 def a_status() -> Status:
     return Status(
         profile="demo",
@@ -51,7 +69,7 @@ def a_status() -> Status:
 
 
 def test_the_situation_follows_a_boot(situation: Situation) -> None:
-    listener = SituationListener(situation)
+    listener = SituationListener(situation, floor_in)
     listener.begin(7)
     listener.phase(Phase.KV_CACHE, 3.0)
     listener.tick(50)
@@ -65,7 +83,7 @@ def test_the_situation_follows_a_boot(situation: Situation) -> None:
 
 
 def test_a_restart_is_counted_and_starts_over(situation: Situation) -> None:
-    listener = SituationListener(situation)
+    listener = SituationListener(situation, floor_in)
     listener.begin(7)
     listener.ready(9.0)
     listener.begin(8)
@@ -74,7 +92,7 @@ def test_a_restart_is_counted_and_starts_over(situation: Situation) -> None:
 
 def test_the_status_file_says_what_the_situation_is_and_goes_away(situation: Situation) -> None:
     file = StatusFile(a_status(), situation)
-    listener = Several([SituationListener(situation), file])
+    listener = Several([SituationListener(situation, floor_in), file])
     listener.begin(77)
     for size in range(RECENT_POINTS + 5):
         listener.tick(size + 1)
@@ -138,7 +156,7 @@ def test_systemd_is_asked_for_time_all_through_a_boot_and_no_longer() -> None:
 
 
 def test_who_is_down_is_not_ready(situation: Situation, tmp_path: Path) -> None:
-    ears = Several([SituationListener(situation), StatusFile(a_status(), situation)])
+    ears = Several([SituationListener(situation, floor_in), StatusFile(a_status(), situation)])
     ears.begin(7)
     ears.phase(Phase.SERVING, 2.0)
     ears.ready(2.0)
