@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Protocol
 
@@ -101,7 +101,7 @@ class Serving:
                 lock = hold_port(asked.port)
             with lock:
                 with self.signals.abrupt():
-                    for words in (*sweep_abandoned(), *self.clear(asked, self.options.pull)):
+                    for words in chain(sweep_abandoned(), self.clear(asked, self.options.pull)):
                         self.view.listener.note(words)
                     prepared = prepare(self.request, env=self.env)
                 self.view.judged(prepared)
