@@ -49,6 +49,8 @@ class Answer:
     """Whether `--accept-risk` may let this refusal through."""
     blind: bool = False
     """Skipped, and what was not looked at could hide a freeze."""
+    hole: str = ""
+    """Skipped because a recorded machine does not say this."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Finding:
     acceptable: bool = True
     blind: bool = False
     """Skipped, and what was not looked at could hide a freeze: the verdict cannot be better than refuse."""
+    hole: str = ""
+    """Skipped because a recorded machine does not say this; a person must see that nobody looked."""
 
     @property
     def stops(self) -> bool:
@@ -136,6 +140,7 @@ class Check:
             answer.code,
             answer.acceptable,
             answer.blind,
+            printable(answer.hole),
         )
 
 
@@ -170,7 +175,7 @@ def unseen(case: Case, fact: str, blind: Status = Status.WARN, *, reader: str = 
     if case.sight is Sight.REPLAYED:
         said = f"the snapshot has no {fact}" + (f" ({reason})" if reason else "")
         why = "what was not looked at could hide a freeze" if hides else ""
-        return Answer(Status.SKIPPED, said, f"{fact} in the snapshot" if hides else "", why, blind=hides)
+        return Answer(Status.SKIPPED, said, f"{fact} in the snapshot" if hides else "", why, blind=hides, hole=fact)
     return Answer(
         blind,
         measured=f"{fact} could not be read: {reason or 'no reason was given'}",

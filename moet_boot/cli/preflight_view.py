@@ -36,6 +36,9 @@ def _parts(prepared: Prepared) -> Iterator[RenderableType]:
     headline.append(f"  {name}: {_summary(prepared)}", style="default")
     yield headline
     yield Text(f"judged: {SIGHTS[prepared.case.sight]}", style="dim")
+    holes = _holes(prepared)
+    if holes:
+        yield Text(f"not recorded, so not judged: {', '.join(holes)}", style="yellow")
     for finding in verdict.refusals:
         yield from _finding(finding, "x", "red", " [cannot be accepted]" if finding.id in verdict.accepted else "")
     for finding in verdict.taken_risks:
@@ -56,12 +59,18 @@ def _summary(prepared: Prepared) -> str:
     verdict = prepared.verdict
     match verdict.level:
         case Level.SAFE:
-            return "nothing speaks against this boot"
+            known = "nothing that was recorded" if _holes(prepared) else "nothing"
+            return f"{known} speaks against this boot"
         case Level.WARN:
             count = len(verdict.warnings) + len(verdict.taken_risks)
             return f"can start, {_counted(count, 'thing')} to know"
         case Level.REFUSE:
             return f"{_counted(len(verdict.refusals), 'finding')} against this boot"
+
+
+def _holes(prepared: Prepared) -> list[str]:
+    """What a recorded machine does not say and a check asked for, each once."""
+    return list(dict.fromkeys(finding.hole for finding in prepared.verdict.findings if finding.hole))
 
 
 def _counted(count: int, word: str) -> str:

@@ -1,4 +1,6 @@
 import io
+import json
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -8,7 +10,7 @@ from moet_boot.phases import Phase
 from moet_boot.preflight import Request, prepare
 from moet_boot.preflight.pools import MemoryPool, PoolPeak
 from moet_boot.receipts.learned import MeasuredPeak
-from tests.checks.cases import FIELD
+from tests.checks.cases import FIELD, healthy
 
 GIB = 1 << 30
 
@@ -64,6 +66,24 @@ def test_what_a_person_reads() -> None:
 def test_a_risk_that_cannot_be_accepted_is_told_so() -> None:
     shown = view_of("spark-plane-truncated", 100, "spark", "PLANE.SIZE")
     assert "x PLANE.SIZE  the plane file's size [cannot be accepted]" in shown
+
+
+def test_what_a_recorded_machine_does_not_say_is_not_called_safe_without_a_word(tmp_path: Path) -> None:
+    """A checkpoint that nobody looked at is skipped (design 1.2); the reader must not take it for a pass."""
+    snapshot = healthy("spark")
+    for group in ("checkpoint", "files", "pressure"):
+        del snapshot[group]
+    file = tmp_path / "box.json"
+    file.write_text(json.dumps(snapshot), encoding="utf-8")
+    shown = drawn(verdict_view(prepare(Request("spark", snapshot=file), env={}))).splitlines()
+    assert shown[0] == "SAFE  spark: nothing that was recorded speaks against this boot"
+    assert shown[2] == "not recorded, so not judged: pressure, checkpoint, files"
+
+
+def test_where_everything_was_recorded_nothing_is_said_of_it() -> None:
+    shown = view_of("spark-tn-nvml-not-supported", 100)
+    assert "SAFE  spark: nothing speaks against this boot" in shown
+    assert "not recorded" not in shown
 
 
 def test_a_card_and_its_host_are_two_pools() -> None:
