@@ -8,14 +8,14 @@ from pathlib import Path
 
 from moet_boot.errors import ArtefactDamagedError, UsageError
 from moet_boot.planes.checkpoint import Checkpoint
-from moet_boot.planes.direct_io import AlignedBuffer, DirectReader, unreadable
+from moet_boot.planes.direct_io import AlignedBuffer, DirectReader
 from moet_boot.planes.moet2pf import Header
 from moet_boot.planes.moet2pf_write import PlaneFileWriter
 from moet_boot.planes.peak_memory import peak_rss_bytes
 from moet_boot.planes.progress import Progress, no_progress
+from moet_boot.planes.read_back import ReadBack
 from moet_boot.planes.slot_builder import SlotBuilder
 from moet_boot.planes.slot_hash import hash_slot
-from moet_boot.planes.whole_file import whole_file_sha256
 from moet_boot.planes.workers import default_threads, run_in_threads
 
 REVISION_HEX = 40
@@ -61,9 +61,10 @@ def build_planes(
 ) -> BuildReport:
     """Build `out` from the checkpoint in `folder`; a killed build goes on where it stopped.
 
-    `on_slots` counts bytes of the checkpoint, `on_whole_file` bytes of the result while it is read back for
-    its digest. Raises the artefact errors for a checkpoint that is not whole, UsageError, BusyError when the
-    output is being written by somebody else, MoetBootError when the disk is full.
+    `on_slots` counts bytes of the checkpoint, `on_whole_file` bytes of the result while it is read back.
+    `whole_file` false: it is not, and there is no digest. Raises the artefact errors for a checkpoint that is
+    not whole or a result that does not read back, UsageError, BusyError when the output is being written by
+    somebody else, MoetBootError when the disk is full.
     """
     started = time.monotonic()
     with Checkpoint(folder) as checkpoint:
@@ -75,7 +76,7 @@ def build_planes(
             checkpoint.require_written()
             resumed = _write_slots(checkpoint, writer, threads or default_threads(), on_slots)
             checkpoint.require_unchanged()
-            read_back = _ReadBack(on_whole_file)
+            read_back = ReadBack(on_whole_file)
             writer.finish(read_back if whole_file else None)
         slots = header.geometry.n_slots
         built = slots - resumed
@@ -124,24 +125,6 @@ def _resume(writer: PlaneFileWriter, written: DirectReader, buffer: AlignedBuffe
     found = hash_slot(written, buffer, slot, writer.header.geometry, writer.layout.slot_offset(slot))
     intact = found.digest == digest and found.padding_clean
     return _DoneSlot(slot, digest, resumed=True) if intact else None
-
-
-class _ReadBack:
-    """Reads a finished file once more before it gets its name, for the digest that others compare with."""
-
-    def __init__(self, on_progress: Progress) -> None:
-        self.on_progress = on_progress
-        self.sha256: str | None = None
-        self.seconds = 0.0
-
-    def __call__(self, partial: Path, header: bytes) -> None:
-        started = time.monotonic()
-        with DirectReader(partial) as reader:
-            try:
-                self.sha256 = whole_file_sha256(reader, first=header, on_progress=self.on_progress)
-            except OSError as error:
-                raise unreadable(partial, error) from error
-        self.seconds = time.monotonic() - started
 
 
 def _require_revision(folder: Path, revision: str) -> None:

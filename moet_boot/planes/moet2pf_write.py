@@ -85,18 +85,19 @@ class PlaneFileWriter:
         with writing(self.partial):
             self._put(entry.to_bytes(), self.layout.table_offset + slot * ENTRY_BYTES)
 
-    def finish(self, check: Callable[[Path, bytes], None] | None = None) -> Header:
-        """Write the table, call `check` with the partial file and its header to be, then give it its name.
+    def finish(self, check: Callable[[Path, Header, list[bytes]], None] | None = None) -> Header:
+        """Write the table, call `check` with the partial file, its header and digests, then give it its name.
 
         Until `check` is through, a killed run can go on from here.
         """
-        table = table_to_bytes(self.layout, [self._digests[slot] for slot in range(self.layout.geometry.n_slots)])
+        digests = [self._digests[slot] for slot in range(self.layout.geometry.n_slots)]
+        table = table_to_bytes(self.layout, digests)
         header = replace(self.header, table_sha256=hashlib.sha256(table).digest())
         with writing(self.partial):
             self._put(table, self.layout.table_offset)
             os.fsync(self._plain)
         if check is not None:
-            check(self.partial, header.to_bytes())
+            check(self.partial, header, digests)
         with writing(self.out):
             self._put(header.to_bytes(), 0)
             os.fsync(self._plain)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from moet_boot.planes.direct_io import AlignedBuffer, DirectReader
@@ -13,15 +13,27 @@ CHUNK_BYTES = 2 << 20
 READS_AHEAD = 8
 
 
-def whole_file_sha256(reader: DirectReader, *, first: bytes = b"", on_progress: Progress = no_progress) -> str:
+Also = Callable[[memoryview], Callable[[], None]]
+"""Starts something with a piece and returns how to wait for it."""
+
+
+def whole_file_sha256(
+    reader: DirectReader,
+    *,
+    first: bytes = b"",
+    on_progress: Progress = no_progress,
+    also: Also = lambda _: lambda: None,
+) -> str:
     """Lower-case hex sha256 of the file, `first` standing for its first bytes; raises OSError.
 
-    One thread hashes, for sha256 is serial, while others read the next pieces.
+    One thread hashes, for sha256 is serial, while others read the next pieces; `also` may use a piece beside it.
     """
     digest = hashlib.sha256(first)
     done = len(first)
     for piece in _pieces(reader, done):
+        wait = also(piece)
         digest.update(piece)
+        wait()
         done += len(piece)
         on_progress(done, reader.size)
     return digest.hexdigest()

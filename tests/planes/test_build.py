@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from moet_boot.errors import ArtefactDamagedError, MoetBootError, UsageError
 from moet_boot.planes.build import BuildReport, build_planes
 from moet_boot.planes.checkpoint import Checkpoint
+from moet_boot.planes.direct_io import DirectReader
 from moet_boot.planes.geometry import DS4_FLASH, Geometry
 from moet_boot.planes.moet2pf import FileLayout
 from moet_boot.planes.slots import slot_2bit
@@ -258,10 +259,27 @@ def test_a_result_that_cannot_be_read_back_gets_no_name(out: Path, monkeypatch: 
     def fail(*_: object, **__: object) -> str:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("moet_boot.planes.build.whole_file_sha256", fail)
+    monkeypatch.setattr("moet_boot.planes.read_back.whole_file_sha256", fail)
     with pytest.raises(ArtefactDamagedError, match="cannot be read: Input/output error"):
         build(CHECKPOINT, out)
     assert not out.exists()
+
+
+def test_what_the_disk_lost_is_found_and_only_that_is_built_again(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(partial: Path) -> DirectReader:
+        flip(partial, 4096 + 1)
+        for slot in (2, 5):
+            flip(partial, 8192 + slot * TINY.slot_stride + 77)
+        return DirectReader(partial)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("moet_boot.planes.read_back.DirectReader", lose)
+        with pytest.raises(ArtefactDamagedError, match="as it was written: its table, slot 2, slot 5") as failure:
+            build(CHECKPOINT, out)
+    assert "the same command" in failure.value.fix
+    assert not out.exists()
+    assert build(CHECKPOINT, out).resumed == 5  # slot 0 is not: its entry is what the table lost
+    assert out.read_bytes() == GOLDEN_BYTES
 
 
 @pytest.mark.parametrize("given", [REVISION, "f" * 40], ids=["right", "wrong"])

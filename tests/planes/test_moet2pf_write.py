@@ -152,15 +152,19 @@ def test_a_missing_folder_is_missing(out: Path) -> None:
 
 
 def test_the_check_sees_the_file_before_it_has_a_name(out: Path) -> None:
-    seen: list[tuple[bool, bytes, bytes]] = []
+    seen: list[tuple[bool, bytes, bytes, int]] = []
+
+    def check(path: Path, header: Header, digests: list[bytes]) -> None:
+        seen.append((out.exists(), path.read_bytes()[4096:], header.to_bytes(), len(digests)))
+
     with PlaneFileWriter(out, HEADER, b"origin") as writer:
         put_slots(writer, range(8))
-        writer.finish(lambda path, block: seen.append((out.exists(), path.read_bytes()[4096:], block)))
-    assert seen == [(False, GOLDEN_BYTES[4096:], GOLDEN_BYTES[:4096])]
+        writer.finish(check)
+    assert seen == [(False, GOLDEN_BYTES[4096:], GOLDEN_BYTES[:4096], 8)]
 
 
 def test_a_check_that_fails_leaves_no_file_and_work_to_go_on_with(out: Path) -> None:
-    def fail(path: Path, block: bytes) -> None:
+    def fail(*_: object) -> None:
         raise MoetBootError("unreadable")
 
     with PlaneFileWriter(out, HEADER, b"origin") as writer:
