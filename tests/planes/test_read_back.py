@@ -65,5 +65,5 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
     header = write_plane_file(tmp_path / "planes", Geometry(2, 5, 64, 64), seed=1)
     for slot in range(10):
         flip(tmp_path / "planes", header.layout.slot_offset(slot))
-    with pytest.raises(ArtefactDamagedError, match="slot 0, slot 1, .*, slot 7 and 2 more ->"):
+    with pytest.raises(ArtefactDamagedError, match=r"slot 0, slot 1, .*, slot 7 and 2 more ->"):
         read_back(tmp_path / "planes", header)

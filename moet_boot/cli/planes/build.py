@@ -25,7 +25,7 @@ def build(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing file once the new one is whole.")
     ] = False,
-    no_digest: Annotated[bool, typer.Option("--no-digest", help="Do not read the result back: no proof, no sha256.")] = False,
+    no_digest: Annotated[bool, typer.Option("--no-digest", help="No reading back: no proof, no sha256.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document; progress as NDJSON on stderr.")] = False,
 ) -> int:
     """Build a plane file from a checkpoint: the same bytes for the same input, whatever the threads.
