@@ -2,18 +2,20 @@
 
 from typing import assert_never
 
-from moet_boot.checks.finding import Answer, Case, Check, check, passed, refuse, skip, unseen, warn
+from moet_boot.checks.finding import Answer, Case, Check, Sight, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.killers import Killer, killer_of
 from moet_boot.checks.memory import NOTES, available_bytes
 from moet_boot.checks.scope import GPU, PROCESS
-from moet_boot.units import format_bytes, from_gib
+from moet_boot.units import MIB, format_bytes, from_gib
 
 LEAST_FILES = 4096
 """vLLM opens shards, sockets and pipes by the hundred; 1024 is the usual soft limit of a login."""
 RAISED_FILES = 65_535
 """vLLM raises its own soft limit to this at its start, where the hard limit allows it (0.32.0, set_ulimit)."""
+DOCKER_SHM_BYTES = 64 * MIB
+"""What a container has when nobody asks for more (docker run, --shm-size)."""
 LEAST_SHM_BYTES = from_gib(1)
-"""Docker's own default is 64 MiB, the published commands give 64 GiB; in between is moet-boot's judgement."""
+"""The published commands give 64 GiB; what is enough between that and Docker's own is moet-boot's judgement."""
 LEAST_YEAR = 2025
 
 
@@ -44,7 +46,8 @@ def kernel(case: Case) -> Answer:
         worries.append(f"{log.oom_kill_since_boot} kills by the kernel for lack of memory since the boot")
     if last and last.clean_shutdown is False:
         worries.append("the last shutdown was not clean")
-    if _peer_traffic_translated(case):
+    translated = _peer_traffic_translated(case)
+    if translated:
         worries.append("the IOMMU translates traffic between GPUs")
     if not worries:
         return passed(", ".join(notes))
@@ -52,8 +55,8 @@ def kernel(case: Case) -> Answer:
         ", ".join([*notes, *worries]),
         "a quiet history",
         why="a machine that went down or killed before may do so again, and not every freeze is memory",
-        fix="read the journal of the last boot (journalctl -b -1 -e) before a long run; for several GPUs boot with"
-        " iommu=pt",
+        fix="read the journal of the last boot (journalctl -b -1 -e) before a long run"
+        f"{'; for several GPUs boot with iommu=pt' if translated else ''}",
         source=f"{NOTES}, section 5",
     )
 
@@ -87,21 +90,28 @@ def limits(case: Case) -> Answer:
 @check("HOST.SHM", "room in shared memory", needs=("fs",), scope=GPU)
 def shm(case: Case) -> Answer:
     """Room in the /dev/shm that the server will see: a container with its own gets what the profile says."""
+    run = case.snapshot.docker.run if case.snapshot.docker else None
+    if case.sight is Sight.REPLAYED and run is not None and run.ipc not in {None, "host"}:
+        size = run.shm_bytes or DOCKER_SHM_BYTES
+        return _shm_room(size, f"{format_bytes(size)} of shared memory in the recorded container (--ipc {run.ipc})")
     container, place = case.plan.container, (case.snapshot.fs or {}).get("shm")
     if container is not None and container.ipc != "host":
         return skip("the container gets a /dev/shm of its own")
     if place is None or place.size_bytes is None:
         return skip("shared memory was not looked at")
     room = max(place.size_bytes - (place.used_bytes or 0), 0)
-    measured = f"{format_bytes(room)} free of {format_bytes(place.size_bytes)} in {place.path}"
+    return _shm_room(room, f"{format_bytes(room)} free of {format_bytes(place.size_bytes)} in {place.path}")
+
+
+def _shm_room(room: int, measured: str) -> Answer:
     if room >= LEAST_SHM_BYTES:
         return passed(measured, format_bytes(LEAST_SHM_BYTES))
     return warn(
         measured,
         format_bytes(LEAST_SHM_BYTES),
         why="the engine's processes exchange tensors there, and a write beyond its end kills them (bus error)",
-        fix=f"unlink segments of dead servers, or enlarge it: mount -o remount,size=50% {place.path}; a container gets"
-        " it by --ipc host or --shm-size 64g",
+        fix="give the container --ipc host or --shm-size 64g; on the host unlink segments of dead servers, or enlarge"
+        " it: mount -o remount,size=50% /dev/shm",
         source="vLLM documentation, deployment with Docker",
     )
 

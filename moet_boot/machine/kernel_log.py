@@ -16,7 +16,8 @@ RECORD_BYTES = 8 * KIB
 
 MAX_RECORDS = 500_000
 _XID = re.compile(r"NVRM: Xid \([^)]*\): (\d+)")
-_OOM_KILL = re.compile(r"out of memory: Kill(ed)? process", re.IGNORECASE)
+_OOM_KILL = re.compile(r"(?<!cgroup )out of memory: Kill(ed)? process", re.IGNORECASE)
+"""A kill inside a control group says that a limit was met, not that the machine had no memory left."""
 
 
 def parse_kernel_log(records: Iterable[str]) -> KernelLog:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from moet_boot.checks.finding import Case, Status
+from moet_boot.checks.finding import Case, Sight, Status
 from moet_boot.profile.model import GpuRequirement
 from tests.checks.cases import GIB_KB, GONE, case_of, judge_by, said
 
@@ -30,6 +30,14 @@ def dev_shm(size: int, used: int = 0) -> dict[str, Any]:
         pytest.param("spark", dev_shm(1 << 30), "pass", id="just-enough"),
         pytest.param("rtx6000-a", dev_shm(32 << 30, (31 << 30) + 1), "warn", id="full"),
         pytest.param("spark", {"fs.shm": GONE}, "skipped", id="not-looked-at"),
+        pytest.param("spark", {"docker.run.ipc": "private"}, "warn", id="a-recorded-container-of-its-own"),
+        pytest.param(
+            "rtx6000-a",
+            {"docker.run.ipc": "shareable", "docker.run.shm_bytes": 64 << 30},
+            "pass",
+            id="that-was-given-more",
+        ),
+        pytest.param("spark", {"docker.run.ipc": GONE}, "pass", id="its-ipc-is-not-known"),
         pytest.param("spark", {"fs.shm": {"path": "/dev/shm"}}, "skipped", id="size-not-read"),
         pytest.param("demo", dev_shm(64 << 20), "skipped", id="without-a-gpu"),
     ],
@@ -38,6 +46,11 @@ def test_room_in_shared_memory(profile: str, changes: dict[str, Any], status: st
     finding = judge_by("HOST.SHM", case_of(profile, changes))
     assert finding.status == status, finding
     assert ("remount" in finding.fix) is (status == "warn")
+
+
+def test_an_earlier_container_of_a_live_machine_decides_nothing() -> None:
+    case = case_of("spark", {"docker.run.ipc": "private"}, sight=Sight.LIVE)
+    assert judge_by("HOST.SHM", case).status is Status.PASS
 
 
 def test_a_container_with_its_own_shared_memory_does_not_look_at_the_hosts() -> None:
@@ -63,6 +76,10 @@ def test_kernel(changes: dict[str, Any], status: str, words: list[str]) -> None:
     finding = judge_by("HOST.KERNEL", case_of("spark", changes))
     assert finding.status == status
     assert all(word in said(finding) for word in words)
+
+
+def test_advice_for_several_gpus_is_given_to_several_gpus() -> None:
+    assert "iommu" not in judge_by("HOST.KERNEL", case_of("spark", {"last_boot.clean_shutdown": False})).fix
 
 
 def two_cards(case: Case) -> Case:

@@ -27,11 +27,12 @@ def test_each_xid_once_in_its_order() -> None:
     assert parse_kernel_log(XID.format(code=code) for code in (79, 31, 79, 154)).xid == [79, 31, 154]
 
 
-def test_kills_of_the_kernel() -> None:
+def test_kills_of_the_kernel_but_not_those_inside_a_limit() -> None:
     log = parse_kernel_log(
         [
             "3,1,1,-;Out of memory: Killed process 4242 (python3) total-vm:1kB",
             "3,2,1,-;Memory cgroup out of memory: Killed process 4243 (python3)",
+            "3,2,1,-;Out of memory: Kill process 4244 (java) score 900 or sacrifice child",
             "6,3,1,-;oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null)",
             "6,4,1,-;something about out of memory",
         ]
