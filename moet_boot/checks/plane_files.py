@@ -38,12 +38,15 @@ def present(case: Case) -> Answer:
     """The file exists at the path that is mounted."""
     name, wanted = _wanted(case)
     file = _seen(case)
-    if file is None:
+    # an empty list was made by somebody who looked, as with ports and processes
+    none_found = case.snapshot.files == [] and f"files.{name}" not in case.snapshot.errors
+    if file is None and not none_found:
         return unseen(case, f"artefact {name}", reader=f"files.{name}")
-    if file.exists and not file.dir:
+    if file is not None and file.exists and not file.dir:
         return passed(file.path)
+    where = file.path if file else case.plan.paths.get(name, wanted.path)
     return refuse(
-        f"{file.path} is a folder" if file.dir else f"{file.path} does not exist",
+        f"{where} is a folder" if file and file.dir else f"{where} does not exist",
         f"the plane file {wanted.file or name}",
         why=wanted.why,
         fix=fetch_fix(case, name),
