@@ -7,7 +7,7 @@ from moet_boot.launch.container import ContainerServer
 
 
 def wait_for(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not what():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.005)

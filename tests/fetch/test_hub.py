@@ -1,5 +1,6 @@
 import json
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -177,9 +178,12 @@ def test_something_else_than_a_hub_answers(fake: FakeHub, listing: object) -> No
 
 
 def test_a_hub_that_never_lists(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+    monkeypatch.setattr(Hub, "_entries", lambda *_: never.wait(50))
     monkeypatch.setattr(module, "LISTING_S", 0.0)
     with pytest.raises(NetworkError, match="no answer in 0 s"):
         Hub(fake.url).files(MODEL, COMMIT)
+    never.set()
 
 
 def test_offline_is_the_users_own_wish(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:

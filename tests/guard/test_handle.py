@@ -26,7 +26,7 @@ from moet_boot.guard.spool import read_records, read_spool
 from moet_boot.phases import Phase
 from moet_boot.units import MIB
 from tests.guard.scenes import SPARK
-from tests.guard.unruly import TREES, after, named, number, python, shell, until
+from tests.guard.unruly import PATIENCE_S, TREES, after, named, number, python, shell, until, within
 
 ENDLESS = 1 << 60
 """A floor that every machine is below: the guard acts at its first look."""
@@ -93,7 +93,7 @@ def test_below_the_floor_the_whole_tree_dies_and_nobody_else(tmp_path: Path, pro
         assert heard(handle, "killed")
         assert named(n) == []
         assert len(named(decoy)) == 4
-        assert server.wait(5) == -signal.SIGKILL
+        assert server.wait(PATIENCE_S) == -signal.SIGKILL
         assert handle.alive, "it stays until it is told to stop"
         assert any(action is Action.KILL for _, _, action in read_records(tmp_path / "spool"))
 
@@ -107,7 +107,7 @@ def test_on_a_leash_nobody_gets_away(tmp_path: Path) -> None:
         handle.guard(Target((server.pid,), leashed=True))
         assert heard(handle, "killed")
         assert named(n) == []
-        assert server.wait(5) == -signal.SIGKILL
+        assert server.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def test_in_a_cgroup_nobody_gets_away(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ class TestWhatTheSupervisorSays:
             assert heard(handle, "killed")
 
     def test_progress_may_be_noted_as_often_as_one_likes(self, calm: GuardHandle) -> None:
-        for _ in range(100_000):
+        for _ in range(20_000):
             calm.note_progress()
         count = len(calm.samples())
         assert until(lambda: calm.alive and len(calm.samples()) > count)
@@ -178,13 +178,12 @@ class TestWhatTheSupervisorSays:
 
 
 class TestTheGuardsOwnEnd:
-    def test_its_death_is_noticed_at_once(self, tmp_path: Path) -> None:
+    def test_its_death_is_noticed_before_its_silence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(handle_module, "SILENCE_S", 3600.0)
         with guarding(tmp_path) as handle:
             assert until(lambda: len(handle.samples()) >= 1)
             os.kill(handle.pid, signal.SIGKILL)
-            killed = time.monotonic()
-            assert until(lambda: not handle.alive, 1)
-            assert time.monotonic() - killed < 0.2
+            assert until(lambda: not handle.alive)
             handle.stop()
             assert handle.poll_events()[0].action == "started"
             assert len(read_spool(tmp_path / "spool")) >= 1, "the last samples survive"
@@ -195,9 +194,9 @@ class TestTheGuardsOwnEnd:
         with guarding(tmp_path) as handle:
             assert handle.alive
             os.kill(handle.pid, signal.SIGSTOP)
-            assert until(lambda: not handle.alive, 5)
+            assert until(lambda: not handle.alive)
             os.kill(handle.pid, signal.SIGCONT)
-            assert until(lambda: handle.alive, 5)
+            assert until(lambda: handle.alive)
 
     @pytest.mark.parametrize(
         ("silent_s", "stopped", "alive"),
@@ -245,9 +244,14 @@ class TestTheGuardsOwnEnd:
             assert int(fields["VmRSS"].split()[0]) * 1024 < 64 * MIB
             if "memory locked" in calm.protection:
                 assert int(fields["VmLck"].split()[0]) > 0
-            before = used(calm.pid)
-            time.sleep(0.5)
-            assert used(calm.pid) - before < 0.5 * 0.05, "0.5 % at rest is measured by scripts/bench_guard.py"
+            assert within(0.05, lambda: load_of(calm.pid)), "0.5 % at rest is measured by scripts/bench_guard.py"
+
+
+def load_of(pid: int) -> float:
+    """The part of a processor that a process takes."""
+    began, before = time.monotonic(), used(pid)
+    time.sleep(0.3)
+    return (used(pid) - before) / (time.monotonic() - began)
 
 
 def used(pid: int) -> float:
@@ -297,27 +301,35 @@ def others(n: int, supervisor: "subprocess.Popen[bytes]") -> list[int]:
 
 @pytest.mark.parametrize("name", ["setsid", "ignores TERM"])
 def test_when_the_supervisor_is_killed_the_guard_ends_the_server_within_a_second(tmp_path: Path, name: str) -> None:
-    n = number()
-    with supervised(tmp_path, TREES[name], n, leash=False) as (supervisor, guard, _):
-        time.sleep(0.3)
-        supervisor.kill()
-        killed = time.monotonic()
-        assert until(lambda: not others(n, supervisor), 2)
-        assert time.monotonic() - killed < 1.0
-        assert until(lambda: (p := read_process(guard)) is None or p.state == "Z", 2), "and then it ends itself"
+    def seconds_to_the_end() -> float:
+        n = number()
+        with supervised(tmp_path, TREES[name], n, leash=False) as (supervisor, guard, _):
+            time.sleep(0.1)
+            supervisor.kill()
+            killed = time.monotonic()
+            assert until(lambda: not others(n, supervisor))
+            taken = time.monotonic() - killed
+            assert until(lambda: (p := read_process(guard)) is None or p.state == "Z"), "and then it ends itself"
         assert [e.action for e in read_events(tmp_path / "events.ndjson")][-2:] == ["supervisor_gone", "killed"]
+        return taken
+
+    assert within(1.0, seconds_to_the_end)
 
 
 @pytest.mark.parametrize("name", ["children", "double fork"])
-def test_when_both_are_killed_the_server_does_not_run_on(tmp_path: Path, name: str) -> None:
-    n = number()
-    with supervised(tmp_path, TREES[name], n, leash=True) as (supervisor, guard, _):
-        os.kill(guard, signal.SIGKILL)
-        supervisor.kill()
-        killed = time.monotonic()
-        assert until(lambda: not others(n, supervisor), 2)
-        assert time.monotonic() - killed < 1.0
+def test_when_both_are_killed_the_server_is_gone_within_a_second(tmp_path: Path, name: str) -> None:
+    def seconds_to_the_end() -> float:
+        n = number()
+        with supervised(tmp_path, TREES[name], n, leash=True) as (supervisor, guard, _):
+            os.kill(guard, signal.SIGKILL)
+            supervisor.kill()
+            killed = time.monotonic()
+            assert until(lambda: not others(n, supervisor))
+            taken = time.monotonic() - killed
         assert len(read_spool(tmp_path / "spool")) >= 1
+        return taken
+
+    assert within(1.0, seconds_to_the_end)
 
 
 def mentions_python(pid: int) -> bool:

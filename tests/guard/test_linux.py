@@ -73,8 +73,10 @@ def test_orphans_are_adopted() -> None:
 linux.adopt_orphans()
 child = os.fork()
 if child == 0:
+    parent = os.getpid()
     if os.fork() == 0:
-        time.sleep(0.05)
+        while os.getppid() == parent:
+            time.sleep(0.01)
         print(os.getppid(), flush=True)
         os._exit(0)
     os._exit(0)
@@ -87,12 +89,14 @@ print(os.wait()[0] > 0, os.getpid())
 
 def test_a_child_dies_with_its_parent() -> None:
     code = """
+told, tell = os.pipe()
 child = os.fork()
 if child == 0:
     linux.die_with_parent()
+    os.write(tell, b"!")
     time.sleep(60)
     os._exit(0)
-time.sleep(0.1)
+os.read(told, 1)
 print(child, flush=True)
 os.kill(os.getpid(), 9)
 """
@@ -113,7 +117,7 @@ class TestIsolated:
         command = isolated("moet_boot.guard.hog", "4096")
         hostile = {"PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere", "PYTHONSTARTUP": "/nowhere"}
         done = subprocess.run(
-            command, env=hostile, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=10
+            command, env=hostile, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=50
         )
         assert (done.returncode, done.stderr) == (0, b"")
 

@@ -1,11 +1,11 @@
 """The pen: nobody waits for a disk."""
 
 import os
-import time
+from contextlib import suppress
 from pathlib import Path
 
 from moet_boot.guard.pen import Pen
-from tests.guard.unruly import until
+from tests.guard.unruly import PATIENCE_S, until
 
 
 def test_writes_in_order(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_writes_in_order(tmp_path: Path) -> None:
     for i in range(500):
         pen.write(fd, b"%03d" % i)
     pen.write_at(fd, b"xyz", 3)
-    assert pen.flush(5)
+    assert pen.flush(PATIENCE_S)
     text = (tmp_path / "f").read_bytes()
     assert text == b"000xyz" + b"".join(b"%03d" % i for i in range(2, 500))
     assert pen.complaint() == ""
@@ -30,20 +30,21 @@ def test_a_disk_that_hangs_holds_nobody_up_and_fills_no_memory() -> None:
     except BlockingIOError:
         os.set_blocking(writer, True)
     pen = Pen(jobs=10)
-    began = time.monotonic()
     for _ in range(10_000):
         pen.write(writer, b"x" * 4096)
-    assert time.monotonic() - began < 1
     assert not pen.flush(0.01)
     assert len(pen._jobs) == 10
 
+    os.set_blocking(reader, False)
+
     def drained() -> bool:
-        os.read(reader, 1 << 20)
+        with suppress(BlockingIOError):
+            os.read(reader, 1 << 20)
         return pen.flush(0.01)
 
     assert until(drained), "it goes on as soon as the disk does"
     pen.write(writer, b"the last")
-    assert pen.flush(1)
+    assert pen.flush(PATIENCE_S)
     os.close(writer)
     os.close(reader)
 
@@ -54,7 +55,7 @@ def test_a_complaint_is_made_once_and_writing_goes_on(tmp_path: Path) -> None:
     pen = Pen()
     pen.write(full, b"1")
     pen.write(good, b"2")
-    assert pen.flush(5)
+    assert pen.flush(PATIENCE_S)
     assert pen.complaint() == "No space left on device"
     assert pen.complaint() == ""
     assert (tmp_path / "f").read_bytes() == b"2"

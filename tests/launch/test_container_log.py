@@ -56,7 +56,7 @@ def content(descriptor: int) -> bytes:
 
 
 def wait_for(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not what():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.001)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
@@ -16,7 +17,7 @@ from moet_boot.exits import Exit
 from moet_boot.guard.cgroup import create_cgroup, group_pids
 from moet_boot.launch import process
 from moet_boot.launch.command import Command
-from moet_boot.launch.log_file import LogFile
+from moet_boot.launch.log_file import READ_BYTES, LogFile
 from moet_boot.launch.process import OOM_SCORE_ADJ, ServerProcess
 from tests.scripted_engine import start as scripted
 
@@ -24,7 +25,7 @@ READY = b"Application startup complete"
 Launch = Callable[..., ServerProcess]
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+def wait_until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "timed out"
@@ -53,14 +54,20 @@ def segments(server: ServerProcess) -> set[Path]:
     return {Path(word) for word in maps.split() if word.startswith("/dev/shm/psm_")}
 
 
-class QuickClock:
-    """Time that runs five times as fast, so that repeated TERMs need no waiting."""
+@dataclass(frozen=True)
+class PacedClock:
+    """Time at another pace: a quick one where something is waited for, a slow one where nothing may be too late."""
+
+    pace: float
 
     def now(self) -> float:
-        return time.monotonic() * 5
+        return time.monotonic() * self.pace
 
     def sleep(self, seconds: float) -> None:
-        time.sleep(seconds / 5)
+        time.sleep(min(seconds, seconds / self.pace))
+
+
+QUICK, SLOW = 5.0, 0.2
 
 
 @pytest.fixture
@@ -68,12 +75,12 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
     """Starts a scripted engine with the given knobs; whatever is left at the end is killed."""
     servers: list[ServerProcess] = []
 
-    def start(oom_score_adj: int | None = None, **knobs: object) -> ServerProcess:
+    def start(oom_score_adj: int | None = None, pace: float = 1.0, **knobs: object) -> ServerProcess:
         port = scripted.free_port()
         command = Command(scripted.argv(port), scripted.environment(**{"boot_s": 0.05, **knobs}), port=port)
         log = LogFile(tmp_path / f"engine{len(servers)}.log")
         # not raised unless asked: an earlyoom on the machine that runs the tests would pick these first
-        server = ServerProcess(command, log, clock=QuickClock(), oom_score_adj=oom_score_adj)
+        server = ServerProcess(command, log, clock=PacedClock(pace), oom_score_adj=oom_score_adj)
         servers.append(server)
         server.start()
         return server
@@ -180,7 +187,7 @@ class TestGroup:
         server = launch()
         assert server.group is None
         wait_for(server, READY)
-        assert server.stop(5).left == ()
+        assert server.stop(30).left == ()
 
 
 class TestEnding:
@@ -221,25 +228,26 @@ class TestEnding:
 
 class TestStop:
     def test_a_ready_server_ends_at_the_first_term(self, launch: Launch) -> None:
-        server = launch(shm=True)
+        server = launch(pace=SLOW, shm=True)
         wait_for(server, READY)
-        report = server.stop(5)
+        report = server.stop(30)
         assert (report.terms, report.forced, report.left) == (1, False, ())
         assert server.exited() is not None
         assert server.exited().code == 0  # type: ignore[union-attr]
         assert server.processes() == []
 
     def test_a_term_swallowed_by_the_boot_is_repeated(self, launch: Launch) -> None:
-        server = launch(hang_in="kv_cache", swallow_terms=1)
+        server = launch(pace=QUICK, hang_in="kv_cache", swallow_terms=1)
         wait_for(server, b"KV cache size")
-        report = server.stop(10)
-        assert (report.terms, report.forced, report.left) == (2, False, ())
+        report = server.stop(100)
+        assert report.terms >= 2, "two that come before a busy machine lets it run are one to the server"
+        assert (report.forced, report.left) == (False, ())
         assert report.seconds >= 2
         assert server.exited() is not None
         assert server.exited().signal == signal.SIGINT  # type: ignore[union-attr]
 
     def test_who_ignores_term_is_killed(self, launch: Launch) -> None:
-        server = launch(ignore_term=True)
+        server = launch(pace=QUICK, ignore_term=True)
         wait_for(server, READY)
         report = server.stop(0.3)
         assert (report.forced, report.left) == (True, ())
@@ -248,7 +256,7 @@ class TestStop:
         assert server.processes() == []
 
     def test_without_grace_it_is_killed_at_once(self, launch: Launch) -> None:
-        server = launch()
+        server = launch(pace=SLOW)
         wait_for(server, READY)
         report = server.stop(0)
         assert (report.terms, report.forced) == (0, True)
@@ -262,19 +270,19 @@ class TestStop:
         os.kill(server.pid, signal.SIGKILL)
         wait_until(server.exited)
         assert names(server) == ["VLLM::EngineCor", "VLLM::Worker"]
-        report = server.stop(5)
+        report = server.stop(30)
         assert report.left == ()
         assert not any(is_there(pid) for pid in engine)
 
     @pytest.mark.parametrize("ignore_term", [False, True], ids=["heeds TERM", "ignores TERM"])
     @pytest.mark.parametrize("kind", ["setsid", "double"])
     def test_a_daemon_that_left_the_session_is_found(self, launch: Launch, kind: str, ignore_term: bool) -> None:
-        server = launch(daemon=kind, ignore_term=ignore_term)
+        server = launch(pace=QUICK if ignore_term else 1.0, daemon=kind, ignore_term=ignore_term)
         wait_for(server, READY)
         daemons = [p for p in server.processes() if p.name == "sleep"]
         assert len(daemons) == 1
         assert daemons[0].session != server.pid
-        assert server.stop(0.5 if ignore_term else 5).left == ()
+        assert server.stop(0.5 if ignore_term else 30).left == ()
         assert not is_there(daemons[0].pid)
 
     def test_a_daemon_is_found_after_the_first_process_died(self, launch: Launch) -> None:
@@ -294,7 +302,7 @@ class TestStop:
         wait_for(server, READY)
         wait_for(other, READY)
         others = {p.pid for p in other.processes()}
-        server.stop(5)
+        server.stop(30)
         assert ours.poll() is None
         assert own_session.poll() is None
         assert {p.pid for p in other.processes()} == others
@@ -306,8 +314,8 @@ class TestStop:
     def test_stop_twice_and_close_twice(self, launch: Launch) -> None:
         server = launch()
         wait_for(server, READY)
-        server.stop(5)
-        again = server.stop(5)
+        server.stop(30)
+        again = server.stop(30)
         assert (again.terms, again.forced, again.left) == (0, False, ())
         server.close()
         server.close()
@@ -324,7 +332,7 @@ class TestStop:
         server = launch(daemon="double")
         wait_for(server, READY)
         pids = [p.pid for p in server.processes()]
-        server.stop(5)
+        server.stop(30)
         assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
 
@@ -345,19 +353,19 @@ class TestLeftovers:
         assert not held.exists()
 
     def test_segments_seen_before_everything_died(self, launch: Launch) -> None:
-        server = launch(shm=True)
+        server = launch(pace=QUICK, shm=True)
         wait_for(server, READY)
         # the supervisor's loop looks again and again, each time only for a moment
         wait_until(lambda: server.exited() or server._leftovers._held)
         assert server.pid is not None
         os.killpg(server.pid, signal.SIGKILL)
         wait_until(lambda: not server.processes())
-        assert len(server.stop(5).removed) == 1
+        assert len(server.stop(30).removed) == 1
 
     def test_the_rendezvous_file_that_every_boot_leaves(self, launch: Launch) -> None:
         server = launch(rendezvous=True)
         wait_until(lambda: READY in server.new_output())
-        (removed,) = server.stop(5).removed
+        (removed,) = server.stop(30).removed
         assert "vllm_dist_" in removed
         assert not Path(removed).exists()
 
@@ -370,16 +378,16 @@ class TestLeftovers:
 
 
 class TestLog:
-    def test_a_flood_loses_no_line_and_leaves_the_loop_free(self, launch: Launch) -> None:
+    def test_a_flood_loses_no_line_and_comes_in_pieces_that_leave_the_loop_free(self, launch: Launch) -> None:
         server = launch(flood_mib=20)
         taken = bytearray()
-        longest = 0.0
+        longest = 0
         while READY not in taken[-1000:]:
-            begun = time.monotonic()
-            taken += server.new_output()
-            longest = max(longest, time.monotonic() - begun)
+            piece = server.new_output()
+            taken += piece
+            longest = max(longest, len(piece))
             assert server.exited() is None
         assert taken.count(b"x" * 99 + b"\n") == 20 * 1024 * 10
-        assert longest < 2
+        assert longest <= READ_BYTES
         assert len(server.log.segments()) == 2
-        server.stop(5)
+        server.stop(30)

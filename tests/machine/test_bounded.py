@@ -1,7 +1,6 @@
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -42,18 +41,16 @@ def test_a_failure_that_is_a_timeout_of_its_own_is_not_ours() -> None:
 def test_a_reading_that_hangs(wait_s: float) -> None:
     forever = threading.Event()
     future = start_reading(forever.wait)
-    started = time.monotonic()
     with pytest.raises(UnreadError, match="no answer in 3 s"):
         result_by(future, wait_s, 3.0)
-    assert time.monotonic() - started < 1.0
+    assert not future.done()
     forever.set()
 
 
 def test_a_hanging_reading_does_not_keep_the_process_from_ending() -> None:
     code = "from moet_boot.machine.bounded import start_reading; import time; start_reading(lambda: time.sleep(60))"
-    started = time.monotonic()
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=20)
-    assert time.monotonic() - started < 15
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=30)  # half of what the reading takes
+    assert done.returncode == 0
 
 
 def test_the_output_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,12 +87,11 @@ def test_a_module_stuck_in_the_kernel_is_left_behind(tmp_path: Path, monkeypatch
     name = module(tmp_path, monkeypatch, "import time; time.sleep(60)")
     monkeypatch.setattr(subprocess.Popen, "kill", no_kill)
     monkeypatch.setattr(bounded, "GRACE_S", 0.05)
-    started = time.monotonic()
     with pytest.raises(UnreadError, match="no answer"):
         output_of_module(name, 0.1)
-    assert time.monotonic() - started < 2.0
     monkeypatch.undo()
     (process,) = stuck
     process.returncode = None
+    assert process.poll() is None, "it was not waited for"
     process.kill()
     process.communicate()

@@ -98,7 +98,7 @@ class Serve:
         def times() -> int:
             return sum(event["event"] == "ready" for event in self.events)
 
-        wait_until(lambda: times() >= start or self.process.poll() is not None, timeout_s=60)
+        wait_until(lambda: times() >= start or self.process.poll() is not None)
         assert times() == start, f"it was ready {times()} times: {self.words}"
 
     def engine_pids(self) -> list[int]:
@@ -140,7 +140,7 @@ def running(run: Serve) -> Iterator[Serve]:
         run.process.communicate()
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
+def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
     """Look again and again until it holds; fails when it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
