@@ -245,11 +245,15 @@ class BootAttempt:
 
     def _sign_of_life(self, probe: Probe) -> AttemptEnd | None:
         if probe.ok:
+            if self._misses:
+                self.hands.listener.doubt("")
             self._misses = 0
             return None
         self._misses += 1
         count = f"{self._misses} of {self.timing.life_misses}"
-        self.hands.listener.note(f"the server did not answer ({probe.step}: {probe.fault}), {count}")
+        words = f"the server did not answer ({probe.step}: {probe.fault}), {count}"
+        self.hands.listener.note(words)
+        self.hands.listener.doubt(words)
         if self._misses < self.timing.life_misses:
             self._next_probe = self.hands.clock.now() + self.timing.probe_s
             return None

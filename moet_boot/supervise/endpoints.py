@@ -56,12 +56,12 @@ def live(_: Situation) -> Answer:
 
 def started(situation: Situation) -> Answer:
     """The server was ready at least once since its last start."""
-    return ready(situation)
+    return (HTTPStatus.OK, "started") if situation.ready else ready(situation)
 
 
 def ready(situation: Situation) -> Answer:
     """The server generated a token and nothing has spoken against it since."""
-    if situation.ready and not situation.ending:
+    if situation.in_service:
         return HTTPStatus.OK, "ready"
     return HTTPStatus.SERVICE_UNAVAILABLE, situation.why_not_ready()
 
@@ -80,7 +80,7 @@ class SituationCollector(Collector):
         now = self._situation
         info = {"version": __version__, "profile": now.profile, "variant": now.variant or ""}
         yield InfoMetricFamily("moet_boot", "moet-boot and the profile that it serves", value=info)
-        yield GaugeMetricFamily("moet_boot_ready", "1 once a token was generated", value=float(now.ready))
+        yield GaugeMetricFamily("moet_boot_ready", "1 while it generates tokens", value=float(now.in_service))
         yield GaugeMetricFamily("moet_boot_restarts", "Restarts of the server", value=now.restarts)
         yield GaugeMetricFamily("moet_boot_guard_actions", "Actions of the memory guard", value=now.guard_actions)
         phase = GaugeMetricFamily("moet_boot_phase", "1 for the phase of the boot", labels=["phase"])

@@ -18,6 +18,9 @@ class Listener:
     def down(self) -> None:
         """The server serves no more: it ended, or is being stopped."""
 
+    def doubt(self, words: str) -> None:
+        """A server that was ready left a question unanswered; "" once it answers again."""
+
     def answer(self, question: str, text: str) -> None:
         """The server answered a question."""
 

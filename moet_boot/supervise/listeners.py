@@ -37,6 +37,10 @@ class Several(Listener):
         for each in self._listeners:
             each.down()
 
+    def doubt(self, words: str) -> None:
+        for each in self._listeners:
+            each.doubt(words)
+
     def answer(self, question: str, text: str) -> None:
         for each in self._listeners:
             each.answer(question, text)
@@ -73,10 +77,14 @@ class SituationListener(Listener):
         self._now.ready = False
         self._enter(Phase.STARTING)
         self._now.boot_seconds = None
+        self._now.doubt = ""
 
     def phase(self, phase: Phase, at_s: float) -> None:
         self._enter(phase)
         self._now.phase_seconds[phase] = at_s
+
+    def doubt(self, words: str) -> None:
+        self._now.doubt = words
 
     def _enter(self, phase: Phase) -> None:
         self._now.phase, self._now.floor_bytes = phase, self._floor_in(phase)

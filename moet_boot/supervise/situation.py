@@ -21,10 +21,17 @@ class Situation:
     guard_actions: int = 0
     boot_seconds: float | None = None
     note: str = ""
+    doubt: str = ""
+    """Why a server that was ready may not be any more: a question that it left unanswered."""
     phase_seconds: dict[Phase, float] = field(default_factory=dict)
+
+    @property
+    def in_service(self) -> bool:
+        """Whether it generated a token and nothing has spoken against it since."""
+        return self.ready and not self.ending and not self.doubt
 
     def why_not_ready(self) -> str:
         """One sentence for a 503."""
         if self.ending:
             return "the server is being stopped"
-        return self.note or f"phase: {self.phase.words}"
+        return self.doubt or self.note or f"phase: {self.phase.words}"

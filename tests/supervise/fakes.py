@@ -191,7 +191,11 @@ class Notes(Listener):
         self.answers: list[str] = []
         self.ready_at: float | None = None
         self.downs = 0
+        self.doubts: list[str] = []
         self.ticks: list[int | None] = []
+
+    def doubt(self, words: str) -> None:
+        self.doubts.append(words)
 
     def down(self) -> None:
         self.downs += 1

@@ -225,6 +225,7 @@ def test_one_missed_look_is_forgiven(world: World) -> None:
     world.clock.at(600, lambda: world.signals.put(15))
 
     assert world.attempt(timing=timing).run().cause is Cause.SIGNAL
+    assert [words[-6:] for words in world.notes.doubts] == ["1 of 3", ""]
 
 
 def test_an_error_of_ours_never_leaves_the_server_running(world: World) -> None:

@@ -41,6 +41,18 @@ def test_a_ready_server_is_ready_until_it_is_stopped(client: httpx2.Client, situ
     assert client.get("/livez").status_code == 200
 
 
+def test_a_server_that_left_a_question_unanswered_is_not_ready_until_it_answers(
+    client: httpx2.Client, situation: Situation
+) -> None:
+    situation.ready, situation.doubt = True, "no token for 60 s, 1 of 3"
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.text) == (503, "no token for 60 s, 1 of 3\n")
+    assert metrics(client)["moet_boot_ready"] == 0
+    assert client.get("/startupz").status_code == 200, "it has started, whatever came later"
+    situation.doubt = ""
+    assert client.get("/readyz").status_code == 200
+
+
 def metrics(client: httpx2.Client) -> dict[str, float]:
     text = client.get("/metrics").text
     return {

@@ -155,6 +155,19 @@ def test_systemd_is_asked_for_time_all_through_a_boot_and_no_longer() -> None:
     assert asked_in(minutes=5) == 0
 
 
+def test_a_doubt_ends_with_an_answer_or_with_the_server(situation: Situation) -> None:
+    ears = Several([SituationListener(situation, floor_in)])
+    ears.ready(2.0)
+    in_service = [situation.in_service]
+    for words in ("no token", "", "no token"):
+        ears.doubt(words)
+        in_service.append(situation.in_service)
+    assert in_service == [True, False, True, False]
+    ears.begin(8)
+    ears.ready(9.0)
+    assert situation.in_service
+
+
 def test_who_is_down_is_not_ready(situation: Situation, tmp_path: Path) -> None:
     ears = Several([SituationListener(situation, floor_in), StatusFile(a_status(), situation)])
     ears.begin(7)
