@@ -67,9 +67,9 @@ class CacheSource:
 
 
 def cache_facts(cache: CacheFolder) -> CacheFacts:
-    """Sizes of the cache's files."""
-    sizes = {path.name: path.stat().st_size for path in cache.path.iterdir() if parse_part_name(path.name)}
-    return CacheFacts(cache.meta, sizes)
+    """Sizes of the cache's files; what is no file, a loop of links say, is not there for a server either."""
+    parts = (path for path in cache.path.iterdir() if parse_part_name(path.name) and path.is_file())
+    return CacheFacts(cache.meta, {path.name: path.stat().st_size for path in parts})
 
 
 def fp4_is_whole(facts: CacheFacts, geometry: Geometry, *, split: bool) -> bool:

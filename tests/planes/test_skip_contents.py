@@ -94,6 +94,17 @@ def test_a_checkpoint_that_is_not_whole_leaves_contents_open(tmp_path: Path) -> 
     assert forecast(facts).verdict == "hit"
 
 
+def test_a_part_that_is_a_loop_of_links_is_a_part_that_is_missing(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "tree", V1)
+    part = tree.file("part:1.planes2")
+    part.unlink()
+    part.symlink_to(part.name)
+    request = tree.request(tree.env(DELTA_GB="0"))
+    facts, compared = check_contents(read_skip_facts(request), request, ContentsMode.SAMPLE)
+    assert [layer.skip for layer in forecast(facts).layers] == [True, False]
+    assert compared.compared_slots == 4
+
+
 def test_a_small_model_is_compared_whole_and_a_big_one_by_one_slot_a_layer() -> None:
     small = chosen_slots([0, 1], 4, 208_896, ContentsMode.SAMPLE)
     assert len(small) == 8
