@@ -45,8 +45,18 @@ fi
 
 mkdir -p "$out/usr/local/bin" "$out/var/lib/moet-boot"
 rm -f "$home"/bin/[aA]ctivate*
-printf '#!/opt/moet-boot/bin/python -I\nimport sys\nfrom moet_boot.cli.main import main\nsys.exit(main())\n' \
-  >"$home/bin/moet-boot"
+cat >"$home/bin/moet-boot" <<'END'
+#!/opt/moet-boot/bin/python -I
+import sys
+
+from moet_boot.supervise.pid_one import hold_signals
+
+hold_signals(sys.argv[1:])
+
+from moet_boot.cli.main import main
+
+sys.exit(main())
+END
 chmod 755 "$home/bin/moet-boot"
 ln -s /opt/moet-boot/bin/moet-boot "$out/usr/local/bin/moet-boot"
 # like /tmp: whatever user the server runs as may write its receipts here

@@ -40,15 +40,16 @@ def entrypoint(
 
       docker exec CONTAINER moet-boot entrypoint --health
     """
-    from moet_boot.supervise.pid_one import init_apart
+    from moet_boot.supervise.pid_one import init_apart, let_signals_through
     from moet_boot.supervise.signals import leave_on_signals
 
     # before anything else is imported: some libraries start threads, and process 1 stays small
-    if not health and os.environ.get("MOET_BOOT_MODE") != "exec":
-        ended = init_apart()
+    if not health:
+        ended = init_apart() if os.environ.get("MOET_BOOT_MODE") != "exec" else None
         if ended is not None:
             return ended
         leave_on_signals()
+        let_signals_through()
     from moet_boot.supervise.inside import read_inside
 
     inside, output = read_inside(os.environ, context.args), Output(json_mode=as_json)

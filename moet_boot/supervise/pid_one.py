@@ -6,9 +6,24 @@ waits for itself. So process 1 stays this small, and everything else runs in a c
 
 import os
 import signal
+from collections.abc import Sequence
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _KILLED_BY = 128
+
+
+def hold_signals(argv: Sequence[str]) -> None:
+    """For the entrypoint as process 1, before anything slow is imported: signals wait until somebody listens.
+
+    The kernel drops what process 1 has no handler for, and `docker stop` would then wait in vain and kill.
+    """
+    if os.getpid() == 1 and list(argv[:1]) == ["entrypoint"]:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+
+
+def let_signals_through() -> None:
+    """End `hold_signals`: whoever listens gets what has waited."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
 
 
 def fork_below_init() -> int | None:
@@ -17,10 +32,10 @@ def fork_below_init() -> int | None:
     128 plus the signal's number for a child that was killed. Call it before any thread is started.
     """
     waited_for = {*_PASSED_ON, signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
+    signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
     child = os.fork()
     if child == 0:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, waited_for)
         return None
     return _serve(child, waited_for)
 

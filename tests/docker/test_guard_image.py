@@ -1,6 +1,7 @@
 """The guard image, built for real over the scripted engine's image, and everything that `docker run` does to it."""
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,23 @@ def test_exec_mode_becomes_the_server_and_nothing_else(run: Run) -> None:
     assert not any("moet_boot" in row[-1] for row in container.top()["Processes"])
     container.stop()
     assert ended(container)[0] == 0
+
+
+@pytest.mark.parametrize("mode", ["supervise", "exec"])
+def test_a_stop_in_the_middle_of_the_preflight(run: Run, mode: str) -> None:
+    """Process 1 gets no signal that it has no handler for: docker would wait for 10 s, then kill."""
+    container = run(env={"MOET_BOOT_MODE": mode})
+    container.reload()
+    status = Path(f"/proc/{container.attrs['State']['Pid']}/status")
+    wait_until(lambda: takes_term(status.read_text(encoding="utf-8")))
+    container.stop()
+    assert ended(container) == (143, "")
+
+
+def takes_term(status: str) -> bool:
+    """Whether TERM is blocked (and waits) or has a handler, by /proc/PID/status."""
+    sets = dict(line.split(":\t") for line in status.splitlines() if line.startswith("Sig"))
+    return any(int(sets[name], 16) >> (signal.SIGTERM - 1) & 1 for name in ("SigBlk", "SigCgt"))
 
 
 def test_a_read_only_root_and_another_user(run: Run) -> None:

@@ -121,3 +121,35 @@ def test_as_process_1_a_command_ends_as_the_process_below_it(
 ) -> None:
     monkeypatch.setattr(pid_one, "init_apart", lambda: 9)
     assert run(command) == 9
+
+
+HELD = """
+import os, signal, sys
+from moet_boot.supervise.pid_one import fork_below_init, hold_signals, let_signals_through
+from moet_boot.supervise.signals import leave_on_signals
+
+myself = os.getpid()
+os.getpid = lambda: {pid}
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(99))
+hold_signals(["{command}"])
+os.kill(myself, signal.SIGTERM)
+{then}
+"""
+EXEC_MODE = "leave_on_signals()\nlet_signals_through()\nsys.exit(98)"
+SUPERVISE = "ended = fork_below_init()\nif ended is None:\n    signal.pause()\nsys.exit(ended)"
+
+
+@pytest.mark.parametrize(
+    ("pid", "command", "then", "code"),
+    [
+        (1, "entrypoint", EXEC_MODE, 143),
+        (1, "entrypoint", SUPERVISE, 99),
+        (1, "preflight", EXEC_MODE, 99),
+        (7, "entrypoint", EXEC_MODE, 99),
+    ],
+    ids=["to whoever listens", "to the child", "only the entrypoint waits", "only process 1 waits"],
+)
+def test_a_signal_that_comes_before_anybody_listens_waits(pid: int, command: str, then: str, code: int) -> None:
+    """99 is the handler from before: what an interpreter has at its start, and process 1 has not."""
+    program = HELD.format(pid=pid, command=command, then=then)
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=20).returncode == code
