@@ -1,11 +1,19 @@
 """The machine's memory at this moment, for the supervisor's receipt and its wait before a restart."""
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pynvml
 
+from moet_boot.machine.bounded import result_by, start_reading
 from moet_boot.machine.meminfo import read_meminfo
 from moet_boot.machine.tree import Tree, UnreadError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+ANSWER_S = 0.05
+"""How long the supervisor's loop waits for NVML, which answers in a few ms."""
 
 
 class MachineMemory:
@@ -27,19 +35,31 @@ class MachineMemory:
 
 
 class _Gpu:
-    """One GPU through NVML; a GPU that stops answering is asked no more."""
+    """One GPU through NVML; a GPU that stops answering is asked no more.
+
+    Asked beside the supervisor's loop: a driver that hangs held such a call for minutes (field notes on unified
+    memory, section 5), and meanwhile somebody must see whether the guard lives.
+    """
 
     def __init__(self, handle: object) -> None:
         self._handle: object | None = handle
+        self._asked: Future[int] | None = None
 
     def used_bytes(self) -> int | None:
         if self._handle is None:
             return None
+        self._asked = self._asked or start_reading(self._ask)
         try:
-            return int(pynvml.nvmlDeviceGetMemoryInfo(self._handle).used)
+            used = result_by(self._asked, ANSWER_S, ANSWER_S)
+        except UnreadError:
+            return None  # it is asked again only when this question was answered
         except pynvml.NVMLError:
-            self._handle = None
-            return None
+            self._handle = used = None
+        self._asked = None
+        return used
+
+    def _ask(self) -> int:
+        return int(pynvml.nvmlDeviceGetMemoryInfo(self._handle).used)
 
 
 def _open_gpu(index: int) -> _Gpu | None:
