@@ -10,7 +10,10 @@ import pytest
 import typer
 
 from moet_boot.cli.main import COMMANDS
+from moet_boot.profile.config_file import Config, read_config
 from moet_boot.profile.files import shipped_names
+from moet_boot.profile.load import load_profile
+from moet_boot.profile.overrides import apply_overrides
 
 ROOT = Path(__file__).parents[1]
 GUIDES = ("README.md", "CONTRIBUTING.md")
@@ -31,6 +34,7 @@ def shell_lines(guide: str) -> list[str]:
 def moet_boot_commands() -> list[list[str]]:
     """Every `moet-boot ...` of both guides as words, in blocks and in running text."""
     said = [line for guide in GUIDES for line in shell_lines(guide)]
+    said = [line.removeprefix("sudo ") for line in said]
     said += [code for guide in GUIDES for code in re.findall(r"`(moet-boot [^`]+)`", text_of(guide))]
     return [shlex.split(line, comments=True) for line in said if line.startswith("moet-boot ")]
 
@@ -63,6 +67,17 @@ def test_profiles_of_the_guides_are_shipped() -> None:
     named = {name for command in moet_boot_commands() for name in re.findall(r"--profile (\S+)", " ".join(command))}
     assert named - {"NAME", "$profile"} <= set(shipped_names())
     assert set(shipped_names()) <= named | {"rtx6000-b", "demo"}
+
+
+def test_the_config_file_of_the_readme_is_one(tmp_path: Path) -> None:
+    block = re.findall(r"```toml\n(.*?)```", text_of("README.md"), re.DOTALL)
+    assert len(block) == 1
+    file = tmp_path / "config.toml"
+    file.write_text(block[0], encoding="utf-8")
+    config = Config(((file, read_config(file)),))
+    profile = apply_overrides(load_profile("rtx6000-b"), [], config=config)
+    assert profile.flag("--max-num-seqs") == 128
+    assert profile.artefacts["checkpoint"].path == "/data/DeepSeek-V4-Flash"
 
 
 @pytest.mark.parametrize("guide", GUIDES)
