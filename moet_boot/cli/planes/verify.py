@@ -73,7 +73,6 @@ def verify(
     output.document("planes-verify", as_document(report))
     if not json:
         output.raw("\n".join(as_lines(report)))
-    if report.ok:
-        return Exit.DONE
-    output.say(f"  fix: {advice(report)}")
-    return Exit.ARTEFACT_DAMAGED
+        if not report.ok:
+            output.say(f"  fix: {advice(report)}")
+    return Exit.DONE if report.ok else Exit.ARTEFACT_DAMAGED

@@ -36,6 +36,7 @@ def as_document(report: VerifyReport) -> dict[str, Any]:
         "on_record_since": _date(report.stamp),
         "problems": list(found.problems),
         "notes": list(found.notes),
+        "fix": None if report.ok else advice(report),
     }
 
 

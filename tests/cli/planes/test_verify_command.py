@@ -149,6 +149,19 @@ def test_another_revision_ends_with_5(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["problems"] == [f"made from revision {REVISION}, expected {'f' * 40}"]
 
 
+def test_the_remedy_is_in_the_document_and_stderr_stays_ndjson(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copy_of(OWN, tmp_path)
+    flip(path, 9000)
+    assert run(["planes", "verify", str(path), "--json"]) == 5
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["fix"].startswith("fetch the file again")
+    assert [json.loads(line)["stage"] for line in captured.err.splitlines()] == ["slots"]
+    assert run(["planes", "verify", str(OWN), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fix"] is None
+
+
 def test_progress_is_ndjson_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     run(["planes", "verify", "--json", str(OWN), "--mode", "full", "--whole-file", "--no-stamp"])
     events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
