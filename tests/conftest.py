@@ -1,6 +1,7 @@
 """What every test gets: folders of its own for state; a run that fails when a test was skipped, and names reruns."""
 
 import os
+import signal
 from itertools import count
 
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import settings
 # on a busy machine a slow example is no failure; 25 examples keep the unit suite under a minute on two cores
 settings.register_profile("moet-boot", deadline=None, max_examples=25)
 settings.load_profile("moet-boot")
+
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    # a run under nohup: what the tests start is to have the signals of an ordinary shell, as after an exec
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 _HOMES = count()
 

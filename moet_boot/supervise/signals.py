@@ -21,8 +21,14 @@ SIGNAL_EXITS: dict[int, Exit] = {
 
 def leave_on_signals() -> None:
     """Until a SignalQueue takes over, a signal ends the process with its exit code: nothing runs yet."""
-    for number in HANDLED:
+    for number in _not_waived():
         signal.signal(number, _leave)
+
+
+def _not_waived() -> list[signal.Signals]:
+    """The signals to handle: who starts us with `nohup` wants the server to outlive the terminal."""
+    waived = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in HANDLED if not (waived and number is signal.SIGHUP)]
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:
@@ -48,7 +54,7 @@ class SignalQueue:
 
     def install(self) -> None:
         """Take over TERM, INT and HUP for the rest of the process's life."""
-        for number in HANDLED:
+        for number in _not_waived():
             signal.signal(number, self._enqueue)
 
     def put(self, number: int) -> None:
