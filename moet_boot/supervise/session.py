@@ -106,7 +106,9 @@ class Session:
         if not settled.enough:
             return _failed(end, failure, f"memory did not come back: {settled.words}")
         refused = self.preflight()
-        return _failed(end, failure, f"the preflight refuses a restart: {refused}") if refused else None
+        if refused:
+            return _failed(end, failure, f"the preflight refuses a restart: {refused}")
+        return self._interrupted()
 
     def _interrupted(self) -> Ending | None:
         number = self.signals.take()

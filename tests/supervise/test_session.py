@@ -185,6 +185,16 @@ def test_a_signal_between_two_attempts_ends_it(world: World, at_s: float) -> Non
     assert world.clock.now() < 100 + at_s + 2
 
 
+def test_a_signal_while_the_preflight_runs_starts_nothing_more(world: World) -> None:
+    run = Run(world, [failed(), ASKED])
+
+    def preflight() -> None:
+        world.signals.put(2)
+
+    assert run.session(preflight).run().exit_code is Exit.INTERRUPTED
+    assert list(run.ends) == [ASKED]
+
+
 def test_a_full_disk_gives_no_more_restarts_than_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_space(*_args: object, **_options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
