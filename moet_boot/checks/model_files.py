@@ -25,7 +25,9 @@ def fetch_fix(case: Case, name: str) -> str:
     """How an artefact of a profile is brought here."""
     artefact = case.profile.artefacts[name]
     elsewhere = f"name the place where it lies: --path {name}=PATH"
-    return f"moet-boot fetch --profile {case.profile.name} --dir DIR, or {elsewhere}" if artefact.repo else elsewhere
+    if artefact.repo:
+        return f"moet-boot fetch --profile {case.profile.name} --dir DIR, or {elsewhere}"
+    return f"make or copy it again, or {elsewhere}"
 
 
 @check("MODEL.PRESENT", "the checkpoint is there", needs=("checkpoint",), scope=CHECKPOINT)

@@ -36,7 +36,7 @@ def test_present(changes: dict[str, Any], status: str) -> None:
 def test_a_model_of_ones_own_is_not_fetched() -> None:
     finding = judge_by("MODEL.PRESENT", case_of("demo", checkpoint(exists=False)))
     assert "fetch" not in finding.fix
-    assert "--path checkpoint=PATH" in finding.fix
+    assert "make or copy it again, or name the place where it lies: --path checkpoint=PATH" in finding.fix
 
 
 @pytest.mark.parametrize(
