@@ -5,7 +5,6 @@ kills all three watchers at the same moment leaves engine workers behind, too (s
 """
 
 import json
-import os
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from moet_boot.errors import MoetBootError
-from moet_boot.guard.processes import read_process
+from moet_boot.machine.supervisor_mark import is_gone, own_mark
 from moet_boot.places import made, runtime_dir
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -23,13 +22,15 @@ _NAME = "server-{}.json"
 
 
 class Belongings(BaseModel):
-    """Processes as (pid, start in clock ticks), segments as (path, inode), other files as paths."""
+    """Processes as (pid, start in clock ticks), segments as (path, inode), other files as paths.
+
+    `owner`: the mark of the moet-boot that started it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     boot_id: str
-    pid_namespace: int
-    owner: tuple[int, int]
+    owner: str
     processes: tuple[tuple[int, int], ...] = ()
     segments: tuple[tuple[str, int], ...] = ()
     files: tuple[str, ...] = ()
@@ -52,8 +53,7 @@ class Record:
         """Write down what there is now, if it has changed."""
         now = Belongings(
             boot_id=_boot_id(),
-            pid_namespace=_pid_namespace(),
-            owner=(os.getpid(), _start_of(os.getpid())),
+            owner=own_mark(),
             processes=self.processes,
             segments=tuple(sorted((str(path), inode) for path, inode in segments)),
             files=tuple(sorted(map(str, files))),
@@ -97,7 +97,7 @@ def abandoned(folder: Path | None = None) -> list[Abandoned]:
         if belongings.boot_id != _boot_id():
             with suppress(OSError):
                 path.unlink()
-        elif belongings.pid_namespace == _pid_namespace() and _start_of(belongings.owner[0]) != belongings.owner[1]:
+        elif is_gone(belongings.owner):
             found.append(Abandoned(path, belongings))
     return found
 
@@ -107,13 +107,3 @@ def _boot_id() -> str:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-def _pid_namespace() -> int:
-    return Path("/proc/self/ns/pid").stat().st_ino
-
-
-def _start_of(pid: int) -> int:
-    """The start of a process in clock ticks since the machine's boot; -1 when none runs, a zombie included."""
-    process = read_process(pid)
-    return -1 if process is None or process.state == "Z" else process.start

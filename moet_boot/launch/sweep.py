@@ -28,7 +28,7 @@ def sweep_abandoned(folder: Path | None = None, shm: Path = SHM) -> list[str]:
 
 def _sweep(each: Abandoned, shm: Path) -> list[str]:
     had = each.belongings
-    whose = f"of a server whose moet-boot (pid {had.owner[0]}) was killed"
+    whose = "of a server whose moet-boot was killed"
     ended, alive = end_processes(had.processes)
     words = [f"ended {ended} process(es) {whose}"] if ended else []
     if alive:

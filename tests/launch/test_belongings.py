@@ -1,16 +1,14 @@
 """The record of a server's belongings: who finds it, and who must not believe it."""
 
 import json
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moet_boot.guard.processes import read_process
 from moet_boot.launch.belongings import Belongings, Record, abandoned
+from moet_boot.machine.supervisor_mark import own_mark
 
 SEGMENT, FILE = Path("/dev/shm/psm_0123abcd"), Path("/tmp/vllm_dist_x")
 
@@ -22,10 +20,9 @@ def kept(folder: Path) -> Record:
     return record
 
 
-def dead_pid() -> int:
-    done = subprocess.Popen(["true"])
-    done.wait()
-    return done.pid
+def killed() -> str:
+    """The mark of a moet-boot of this machine that has ended."""
+    return own_mark().rpartition(":")[0] + ":1"
 
 
 def edit(record: Record, **changes: Any) -> None:
@@ -34,7 +31,7 @@ def edit(record: Record, **changes: Any) -> None:
 
 def test_what_is_kept_can_be_read(tmp_path: Path) -> None:
     record = kept(tmp_path)
-    edit(record, owner=(dead_pid(), 1))
+    edit(record, owner=killed())
     (found,) = abandoned(tmp_path)
     assert found.path == record.path
     assert found.belongings.processes == ((7, 70),)
@@ -44,29 +41,21 @@ def test_what_is_kept_can_be_read(tmp_path: Path) -> None:
 
 def test_the_owner_is_this_process_which_lives(tmp_path: Path) -> None:
     record = kept(tmp_path)
-    me = read_process(os.getpid())
-    assert me is not None
-    assert Belongings.model_validate_json(record.path.read_bytes()).owner == (me.pid, me.start)
+    assert Belongings.model_validate_json(record.path.read_bytes()).owner == own_mark()
     assert abandoned(tmp_path) == []
     assert record.path.exists()
 
 
-@pytest.mark.parametrize("start", [0, 1 << 60], ids=["older", "newer"])
-def test_a_pid_that_somebody_else_has_now_is_no_owner(tmp_path: Path, start: int) -> None:
-    edit(kept(tmp_path), owner=(os.getpid(), start))
-    assert len(abandoned(tmp_path)) == 1
-
-
 def test_a_record_of_another_start_of_the_machine_means_nothing(tmp_path: Path) -> None:
     record = kept(tmp_path)
-    edit(record, owner=(dead_pid(), 1), boot_id="another")
+    edit(record, owner=killed(), boot_id="another")
     assert abandoned(tmp_path) == []
     assert not record.path.exists()
 
 
 def test_a_record_of_another_container_is_left_alone(tmp_path: Path) -> None:
     record = kept(tmp_path)
-    edit(record, owner=(dead_pid(), 1), pid_namespace=1)
+    edit(record, owner="1:2:3")
     assert abandoned(tmp_path) == []
     assert record.path.exists()
 
