@@ -89,6 +89,9 @@ def test_a_name_like_no_other_gets_a_general_hint() -> None:
         pytest.param("VLLM_MOE_W2_BASE_CACHE_GB", "auto", "number of GiB", id="no auto here"),
         pytest.param("VLLM_MOE_W2_DELTA_GB", "6GB", "or auto", id="unit"),
         pytest.param("VLLM_MOE_W2_ZERO_MODE", "none", "auto, sign, alt", id="choice"),
+        pytest.param("VLLM_MOE_W2_GATE_AGG", "max", "min, or q:", id="a word that is no form"),
+        pytest.param("VLLM_MOE_W2_GATE_AGG", "q:few", "min, or q:", id="a quantile that is no number"),
+        pytest.param("VLLM_MOE_W2_BASE_NVME_RATIO", "0.5", "ignores it", id="obsolete"),
     ],
 )
 def test_a_value_that_the_server_would_misread_is_refused(name: str, value: str, words: str) -> None:
@@ -109,12 +112,24 @@ def test_a_value_that_the_server_would_misread_is_refused(name: str, value: str,
         ("VLLM_MOE_W2_GATE_MAX_PROMOTE", "-1"),
         ("VLLM_MOE_W2_PREFILL_FP4", "ensure"),
         ("VLLM_MOE_W2_STORE_DIR", "/store"),
+        ("VLLM_MOE_W2_GATE_AGG", "min"),
+        ("VLLM_MOE_W2_GATE_AGG", "q:0.25"),
+        ("VLLM_MOE_W2_GATE_AGG", "q:.5"),
+        ("VLLM_MOE_W2_FP_MAX", "1"),
     ],
 )
 def test_a_good_value_passes(name: str, value: str) -> None:
     for server in knob(name).servers:
         check_knob(name, value, server)
     assert knob(name).problem(value) == ""
+
+
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_a_replay_bound_below_one_ends_the_boot_of_a_v2_server(value: str) -> None:
+    with pytest.raises(UsageError, match="a v2 server refuses to boot below 1"):
+        check_knob("VLLM_MOE_W2_FP_MAX", value, V2)
+    check_knob("VLLM_MOE_W2_FP_MAX", value, V1)
+    check_knob("VLLM_MOE_W2_FP_MAX", value)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def assert_sound(found: SkipForecast) -> None:
     assert found.memory.host_transient_bytes >= found.memory.staged_bytes
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     server=st.sampled_from(ServerVersion),
     env=st.sampled_from(ENVIRONMENTS),
@@ -137,7 +137,7 @@ def is_served(env: dict[str, str], name: str, offset: int) -> bool:
     return over_base and inside and (fp4 or name == "base_pack")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 1 << 30), server=st.sampled_from(ServerVersion))
 def test_more_of_a_cache_is_never_worse(
     seed: int, server: ServerVersion, tmp_path_factory: pytest.TempPathFactory

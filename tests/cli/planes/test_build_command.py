@@ -96,6 +96,7 @@ def test_nothing_is_guessed(missing: str, tmp_path: Path, capsys: pytest.Capture
     assert missing in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_numpy_the_extra_is_named(tmp_path: Path) -> None:
     script = "import sys; sys.modules['numpy'] = None; from moet_boot.cli.main import run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(
@@ -106,6 +107,7 @@ def test_without_numpy_the_extra_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_verify_and_header_facts_need_no_numpy() -> None:
     script = "import sys; sys.modules['numpy'] = None; from moet_boot.cli.main import run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(
