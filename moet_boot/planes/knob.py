@@ -1,6 +1,7 @@
 """What one environment variable of the server looks like, and when a value is not what was meant."""
 
 import math
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -26,7 +27,8 @@ class Knob:
     """One environment variable of the server.
 
     `default` is the text that the server assumes (None: unset, or decided elsewhere), `default_v2` where
-    the main branch differs. `servers` are the versions that read it. Source: planes.md g.5.
+    the main branch differs. `servers` are the versions that read it. `form` is what a text must look like, and
+    in words; `least_v2` the smallest whole number that a v2 server boots with. Source: planes.md g.5.
     """
 
     name: str
@@ -36,6 +38,9 @@ class Knob:
     servers: frozenset[ServerVersion]
     choices: tuple[str, ...] = ()
     default_v2: str | None = None
+    form: tuple[str, str] | None = None
+    least_v2: int | None = None
+    obsolete: bool = False
 
     def default_for(self, server: ServerVersion) -> str | None:
         """The text that this server assumes when the variable is unset."""
@@ -56,7 +61,20 @@ class Knob:
             case KnobKind.CHOICE:
                 return "" if value in self.choices else f"it must be one of {', '.join(self.choices)}"
             case KnobKind.TEXT:
-                return ""
+                return self._odd_form(value)
+
+    def refused_by(self, server: ServerVersion | None, value: str) -> str:
+        """Why a server of this version does not take a value of the right kind, or an empty string."""
+        if self.obsolete:
+            return "the server logs an error and ignores it: leave it out"
+        if server is not ServerVersion.V2 or self.least_v2 is None or int(value) >= self.least_v2:
+            return ""
+        return f"a v2 server refuses to boot below {self.least_v2}"
+
+    def _odd_form(self, value: str) -> str:
+        if self.form is None or re.fullmatch(self.form[0], value):
+            return ""
+        return f"it must be {self.form[1]}"
 
 
 def _is_integer(value: str) -> bool:

@@ -24,6 +24,6 @@ def check_knob(name: str, value: str, server: ServerVersion | None = None) -> No
     if server is not None and server not in found.servers:
         only = ", ".join(sorted(found.servers))
         raise UsageError(f"{name} is read by {only} servers only, this profile is for {server}", fix=f"drop {name}")
-    problem = found.problem(value)
+    problem = found.problem(value) or found.refused_by(server, value)
     if problem:
         raise UsageError(f"{name}={value!r}: {problem}", fix=f"{name} means: {found.meaning}")
