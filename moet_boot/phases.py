@@ -18,7 +18,7 @@ class Phase(StrEnum):
     @property
     def order(self) -> int:
         """0 for the first phase."""
-        return list(Phase).index(self)
+        return _ORDER[self]
 
     @property
     def words(self) -> str:
@@ -30,6 +30,7 @@ class Phase(StrEnum):
         return list(Phase)[self.order : last.order + 1]
 
 
+_ORDER = {phase: place for place, phase in enumerate(Phase)}
 _WORDS = {
     Phase.STARTING: "starting",
     Phase.LOADING_WEIGHTS: "loading weights",

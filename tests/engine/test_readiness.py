@@ -2,10 +2,13 @@
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
 
 import httpx2
 import pytest
@@ -16,7 +19,9 @@ from moet_boot.engine.readiness import MAX_BODY_BYTES, ProbeLimits, ProbeResult,
 
 NAME = "deepseek-v4-flash"
 MODELS = {"object": "list", "data": [{"id": "other"}, {"id": NAME, "max_model_len": 256}]}
-QUICK = ProbeLimits(health_s=0.3, models_s=0.3, generate_s=0.3)
+PATIENT = ProbeLimits(health_s=30, models_s=30, generate_s=30)
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Without the certificates of all authorities, which take longer to load than a test takes."""
 
 
 def completion(text: str) -> dict[str, object]:
@@ -24,12 +29,14 @@ def completion(text: str) -> dict[str, object]:
 
 
 @contextmanager
-def prober(url: str, limits: ProbeLimits = QUICK, **headers: str) -> Iterator[ReadinessProbe]:
-    with httpx2.Client(base_url=url, headers=headers, trust_env=False) as client:
-        yield ReadinessProbe(client, NAME, limits)
+def prober(
+    url: str, limits: ProbeLimits = PATIENT, clock: Callable[[], float] = time.monotonic, **headers: str
+) -> Iterator[ReadinessProbe]:
+    with httpx2.Client(base_url=url, headers=headers, trust_env=False, verify=NO_TLS) as client:
+        yield ReadinessProbe(client, NAME, limits, clock)
 
 
-def probe(server: HTTPServer, limits: ProbeLimits = QUICK) -> ProbeResult:
+def probe(server: HTTPServer, limits: ProbeLimits = PATIENT) -> ProbeResult:
     with prober(server.url_for(""), limits) as it:
         return it.probe()
 
@@ -48,7 +55,7 @@ class TestReady:
         result = probe(server)
         assert (result.readiness, result.step, result.why) == (Readiness.READY, "generate", "")
         assert result.ready
-        assert 0 < result.seconds < 5
+        assert result.seconds > 0
 
     def test_what_is_asked_for(self, server: HTTPServer) -> None:
         asked: list[dict[str, object]] = []
@@ -145,11 +152,11 @@ def test_a_hang_behind_good_health(server: HTTPServer) -> None:
     let_go = threading.Event()
 
     def hang(_request: Request) -> Response:
-        let_go.wait(5)
+        let_go.wait(30)
         return Response("{}")
 
     server.expect_request("/v1/completions").respond_with_handler(hang)
-    result = probe(server)
+    result = probe(server, replace(PATIENT, generate_s=0.3))
     let_go.set()
     assert (result.readiness, result.step) == (Readiness.SILENT, "generate")
     assert result.why == "/v1/completions did not answer within 0.3 s"
@@ -209,7 +216,7 @@ def drip(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
     for _ in range(100):
         connection.sendall(b"x")
-        time.sleep(0.02)
+        time.sleep(0.01)
 
 
 def redirect_to_nowhere(connection: socket.socket) -> None:
@@ -234,8 +241,8 @@ def compress_badly(connection: socket.socket) -> None:
     ],
 )
 def test_broken_answers_never_raise(talk: Callable[[socket.socket], None], readiness: Readiness, why: str) -> None:
-    with raw_server(talk) as url, prober(url) as it:
+    ten_seconds_a_look = count(0.0, 10.0)
+    with raw_server(talk) as url, prober(url, clock=lambda: next(ten_seconds_a_look)) as it:
         result = it.probe()
     assert (result.readiness, result.step) == (readiness, "health")
     assert why in result.why
-    assert result.seconds < 2

@@ -55,7 +55,8 @@ def test_healthy_boots_and_servers_are_left_alone(level: object, until_s: float,
 def test_falls_are_ended_before_the_floor_or_at_the_first_look_below_it(
     level: object, label: str | None, floor: float, hz: int
 ) -> None:
-    points = steady(level, until_s=60, hz=hz, label=label)  # type: ignore[arg-type]
+    under = next(t_s for t_s in range(61) if level(t_s) < floor)  # type: ignore[operator]
+    points = steady(level, until_s=under, hz=hz, label=label)  # type: ignore[arg-type]
     result = run(points)
     assert result.action is Action.KILL
     seen = [p.sample for p in points if p.sample.available is not None]

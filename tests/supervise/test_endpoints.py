@@ -1,3 +1,4 @@
+import ssl
 from collections.abc import Iterator
 
 import httpx2
@@ -10,6 +11,9 @@ from moet_boot.phases import Phase
 from moet_boot.supervise.endpoints import Endpoints
 from moet_boot.supervise.situation import Situation
 
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Without the certificates of all authorities, which take longer to load than a test takes."""
+
 
 @pytest.fixture
 def situation() -> Situation:
@@ -19,7 +23,7 @@ def situation() -> Situation:
 @pytest.fixture
 def client(situation: Situation) -> Iterator[httpx2.Client]:
     endpoints = Endpoints(situation, 0)
-    with httpx2.Client(base_url=f"http://127.0.0.1:{endpoints.port}", trust_env=False) as http:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{endpoints.port}", trust_env=False, verify=NO_TLS) as http:
         yield http
     endpoints.close()
 
