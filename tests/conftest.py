@@ -1,5 +1,6 @@
 """What every test gets: folders of its own for state; a run that fails when a test was skipped, and names reruns."""
 
+import gc
 import os
 import signal
 from itertools import count
@@ -15,7 +16,15 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     # a run under nohup: what the tests start is to have the signals of an ordinary shell, as after an exec
     signal.signal(signal.SIGHUP, lambda *_: None)
 
+# programs that the tests start keep what they compiled, or each of a hundred compiles all of moet-boot afresh
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 _HOMES = count()
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests stay to the end: the garbage collector need not look at them each time."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

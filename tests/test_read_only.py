@@ -89,7 +89,9 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-@pytest.mark.parametrize("profile", ["spark", "rtx6000-a", "demo"])
+@pytest.mark.parametrize(
+    "profile", ["spark", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rtx6000-a", "demo"))]
+)
 def test_a_live_preflight_changes_nothing(profile: str, home: Path, tmp_path: Path) -> None:
     before, settings, family = tree(home), kernel_settings(), children()
     socket = tmp_path / "d.sock"
@@ -135,7 +137,8 @@ def test_of_nvml_only_questions_are_called() -> None:
     used = {
         node.attr
         for path in (ROOT / "moet_boot").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        if "pynvml" in (source := path.read_text())
+        for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pynvml"
     }
     assert used
