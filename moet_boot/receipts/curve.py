@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree as ET
 
-from moet_boot.receipts.model import CurvePoint, PhaseRecord
+from moet_boot.receipts.model import Attempt, CurvePoint, PhaseRecord
 from moet_boot.units import GIB, gib
 
 WIDTH, HEIGHT = 960, 420
@@ -19,6 +19,24 @@ def thin(points: Sequence[CurvePoint], most: int) -> list[CurvePoint]:
     size = max(-(-len(inner) // (most - 2)), 1)
     lows = [min(inner[i : i + size], key=lambda p: p.available_bytes) for i in range(0, len(inner), size)]
     return [points[0], *lows, points[-1]]
+
+
+def extended(known: Sequence[CurvePoint], points: Sequence[CurvePoint], most: int) -> list[CurvePoint]:
+    """A curve with what came after its end, that part thinned to `most` points."""
+    since = known[-1].t_s if known else float("-inf")
+    return [*known, *thin([p for p in points if p.t_s > since], most)]
+
+
+def boot_part(attempt: Attempt) -> Attempt:
+    """The attempt until a little after its readiness: beside days of serving the boot is a thin line."""
+    if attempt.ready_after_s is None:
+        return attempt
+    end = attempt.ready_after_s * 1.1
+    phases = [
+        phase.model_copy(update={"ended_s": end if phase.ended_s is None else min(phase.ended_s, end)})
+        for phase in attempt.phases
+    ]
+    return attempt.model_copy(update={"curve": [p for p in attempt.curve if p.t_s <= end], "phases": phases})
 
 
 def sparkline(values: Sequence[float], width: int) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from moet_boot.errors import MoetBootError
 from moet_boot.guard.sample import Sample
 from moet_boot.guard.spool import read_spool
-from moet_boot.receipts.curve import thin
+from moet_boot.receipts.curve import extended
 from moet_boot.receipts.model import CurvePoint, Receipt
 from moet_boot.supervise.journal import CURVE_POINTS
 from moet_boot.supervise.status import is_same_process, process_start
@@ -52,7 +52,7 @@ def truthful(receipt: Receipt, folder: Path) -> Receipt:
                 points = curve_points(read_spool(spool_path(folder, number)))
             except MoetBootError:
                 continue
-            attempt.curve = thin(points, CURVE_POINTS)
-            lows = [p.available_bytes for p in points]
+            attempt.curve = extended(attempt.curve, points, CURVE_POINTS)
+            lows = [p.available_bytes for p in [*attempt.curve, *points]]
             attempt.lowest_available_bytes = min(lows, default=attempt.lowest_available_bytes)
     return receipt

@@ -231,7 +231,7 @@ class BootAttempt:
         self._ready = True
         self._tracker.serving()
         self._enter(Phase.SERVING)
-        self.hands.journal.ready(at_s)
+        self.hands.journal.ready(at_s, self._guard.curve() if self._guard else ())
         self.hands.listener.ready(at_s)
         self._next_probe = self.hands.clock.now() + self.timing.life_s
         return None

@@ -8,12 +8,13 @@ from moet_boot.errors import MoetBootError
 from moet_boot.exits import Exit
 from moet_boot.guard.messages import GuardEvent
 from moet_boot.phases import Phase
-from moet_boot.receipts.curve import thin
+from moet_boot.receipts.curve import extended
 from moet_boot.receipts.model import Attempt, CurvePoint, Failure, GuardAction, Outcome, PhaseRecord, Receipt
 from moet_boot.receipts.store import ReceiptStore
 from moet_boot.supervise.effects import Memory
 
 CURVE_POINTS = 1200
+"""Of the boot, and again of what came after it."""
 
 
 class Journal:
@@ -77,9 +78,10 @@ class Journal:
         self.attempt.guard_actions.append(GuardAction(at_s=event.at_s, action=event.action, reason=event.reason))
         self._write()
 
-    def ready(self, at_s: float) -> None:
-        """Record readiness."""
+    def ready(self, at_s: float, curve: Sequence[CurvePoint] = ()) -> None:
+        """Record readiness, and the boot's curve: the guard's ring of samples loses it while a server runs for days."""
         self.attempt.ready_after_s = at_s
+        self._learn(curve, at_s)
         self._write()
 
     def answer(self, text: str) -> None:
@@ -96,8 +98,14 @@ class Journal:
         attempt.phases[-1].ended_s = at_s
         attempt.server_exit = server_exit
         attempt.failure = failure
+        self._learn(curve, at_s)
+        self._write()
+
+    def _learn(self, curve: Sequence[CurvePoint], now_s: float) -> None:
+        """Take over what the guard's finer samples show."""
+        attempt = self.attempt
         for record in attempt.phases:
-            last = record.ended_s if record.ended_s is not None else at_s
+            last = record.ended_s if record.ended_s is not None else now_s
             lows = [p.available_bytes for p in curve if record.started_s <= p.t_s <= last]
             if lows:
                 self._note_available(record, min(lows))
@@ -105,8 +113,7 @@ class Journal:
             (r.lowest_available_bytes for r in attempt.phases if r.lowest_available_bytes is not None),
             default=None,
         )
-        attempt.curve = thin(curve, CURVE_POINTS)
-        self._write()
+        attempt.curve = extended(attempt.curve, curve, CURVE_POINTS)
 
     def restarted(self) -> None:
         """Count one restart."""

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -5,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moet_boot.phases import Phase
-from moet_boot.receipts.curve import draw_svg, sparkline, thin
-from moet_boot.receipts.model import CurvePoint, PhaseRecord
+from moet_boot.receipts.curve import boot_part, draw_svg, extended, sparkline, thin
+from moet_boot.receipts.model import Attempt, CurvePoint, PhaseRecord
 from moet_boot.units import GIB
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -64,6 +65,27 @@ def test_any_title_gives_a_well_formed_document(title: str) -> None:
 
 def test_an_empty_curve_is_drawn_empty() -> None:
     assert not list(ET.fromstring(draw_svg("t", [], [], {})).iter(f"{SVG}polyline"))
+
+
+def test_what_came_later_is_added_and_the_rest_stays() -> None:
+    known = curve(30, 20, 10)
+    later = curve(*range(100))
+    both = extended(known, later, 12)
+    assert both[:3] == known
+    assert all(a.t_s < b.t_s for a, b in pairwise(both))
+    assert 10 <= len(both) <= 15
+    assert extended([], later, 1000) == later, "few points stay as they are"
+    assert extended(known, [], 5) == known
+
+
+def test_the_boot_alone() -> None:
+    phases = [PhaseRecord(phase=Phase.STARTING, started_s=0, ended_s=2), PhaseRecord(phase=Phase.SERVING, started_s=2)]
+    whole = Attempt(started_at="x", ready_after_s=2, phases=phases, curve=curve(*range(100, 0, -1)))
+    part = boot_part(whole)
+    assert [p.t_s for p in part.curve] == [p.t_s for p in whole.curve if p.t_s <= 2.2]
+    assert [p.ended_s for p in part.phases] == [2, pytest.approx(2.2)]
+    never_ready = whole.model_copy(update={"ready_after_s": None})
+    assert boot_part(never_ready) is never_ready
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from moet_boot.guard.spool import SpoolWriter
 from moet_boot.phases import Phase
-from moet_boot.receipts.model import Attempt
+from moet_boot.receipts.model import Attempt, CurvePoint
 from moet_boot.supervise.afterwards import outcome_now, spool_path, truthful
 from moet_boot.supervise.status import process_start
 from moet_boot.units import from_gib
@@ -43,6 +43,17 @@ def test_the_samples_of_a_killed_boot_become_its_curve(tmp_path: Path) -> None:
     attempt = truthful(killed, tmp_path).attempts[0]
     assert [p.available_bytes for p in attempt.curve] == [from_gib(20), from_gib(12), from_gib(9.5)]
     assert attempt.lowest_available_bytes == from_gib(9.5)
+
+
+def test_the_boot_that_a_receipt_already_has_stays(tmp_path: Path) -> None:
+    ring = SpoolWriter(spool_path(tmp_path, 1))
+    for step, size in enumerate([20, 12, 9.5]):
+        ring.append(look(step, size), Phase.SERVING)
+    boot = [CurvePoint(t_s=t, available_bytes=from_gib(gib), free_bytes=0) for t, gib in ((-9.0, 7), (0.5, 30))]
+    killed = receipt("r").model_copy(update={"attempts": [Attempt(started_at="then", curve=boot)]})
+    attempt = truthful(killed, tmp_path).attempts[0]
+    assert [p.available_bytes for p in attempt.curve] == [from_gib(gib) for gib in (7, 30, 12, 9.5)]
+    assert attempt.lowest_available_bytes == from_gib(7)
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 100, b"not a spool"])

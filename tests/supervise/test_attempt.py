@@ -248,6 +248,15 @@ def test_a_server_that_cannot_be_started_says_so_and_leaves_nothing(world: World
     assert world.server.closed
 
 
+def test_the_boots_curve_is_kept_at_readiness(world: World) -> None:
+    world.guard.samples = [CurvePoint(t_s=1.0, available_bytes=7 * GIB, free_bytes=0)]
+    becomes_ready(world)
+    world.clock.at(20, world.guard.samples.clear)
+    world.clock.at(30, lambda: world.signals.put(15))
+    world.attempt().run()
+    assert [p.available_bytes for p in world.on_disk().attempts[0].curve] == [7 * GIB]
+
+
 def test_peaks_come_from_the_guards_samples_where_they_are_lower(world: World) -> None:
     world.memory.available = 50 * GIB
     world.clock.at(1, lambda: world.server.print("Starting to load model m..."))

@@ -8,6 +8,8 @@ import pytest
 
 from moet_boot.errors import BusyError, MoetBootError
 from moet_boot.phases import Phase
+from moet_boot.receipts.model import CurvePoint
+from moet_boot.supervise.journal import CURVE_POINTS
 from tests.supervise.fakes import World
 
 
@@ -60,6 +62,26 @@ def test_what_was_missed_is_written_when_there_is_room_again(world: World, monke
         world.journal.answer("hello")
         assert (world.on_disk().first_answer, world.on_disk().attempts[0].ready_after_s) == ("hello", 2.0)
     assert len(heard) == 2, "each time that it begins"
+
+
+def samples(*points: tuple[float, int]) -> list[CurvePoint]:
+    return [CurvePoint(t_s=t, available_bytes=size, free_bytes=0) for t, size in points]
+
+
+def test_the_boot_stays_in_the_receipt_when_the_guards_ring_has_lost_it(world: World) -> None:
+    world.memory.available = 100
+    world.journal.begin_attempt()
+    world.journal.enter_phase(Phase.SERVING, 5.0)
+    world.journal.ready(5.0, samples((0, 90), (1, 20), (2, 60), (5, 50)))
+    assert world.on_disk().attempts[0].lowest_available_bytes == 20, "already known while it serves"
+    days = [(100_000.0 + i, 40 + i % 7) for i in range(5000)]
+    world.journal.end_attempt(200_000.0, server_exit=None, failure=None, curve=samples(*days))
+    attempt = world.on_disk().attempts[0]
+    assert [(p.t_s, p.available_bytes) for p in attempt.curve[:4]] == [(0, 90), (1, 20), (2, 60), (5, 50)]
+    assert attempt.curve[-1].t_s == days[-1][0]
+    assert 500 < len(attempt.curve) <= 4 + CURVE_POINTS
+    assert [p.peak_host_bytes for p in attempt.phases] == [80, 60]
+    assert attempt.lowest_available_bytes == 20
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,19 @@ def curve(
     receipt: Annotated[str, typer.Argument(help="An id, the beginning of one, or `last`.")] = "last",
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The SVG to write; else beside the receipt.")] = None,
     attempt: Annotated[int, typer.Option(help="Which start of the server, 1 is the first; 0 is the last.")] = 0,
+    boot: Annotated[bool, typer.Option("--boot", help="Only until the server was ready.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Draw the memory of a boot as SVG: MemAvailable over time, phases as bands, the guard's floors as lines.
 
-    Example: moet-boot receipts curve last -o boot.svg
+    Examples:
+
+      moet-boot receipts curve last -o boot.svg
+
+      moet-boot receipts curve --boot
     """
     from moet_boot.errors import UsageError
-    from moet_boot.receipts.curve import draw_svg
+    from moet_boot.receipts.curve import boot_part, draw_svg
     from moet_boot.receipts.store import ReceiptStore
     from moet_boot.supervise.afterwards import truthful
 
@@ -36,7 +41,7 @@ def curve(
         raise UsageError(f"receipt {found.id} has no curve: no server was started", fix=fix)
     if not 0 <= attempt <= len(found.attempts):
         raise UsageError(f"receipt {found.id} has {len(found.attempts)} attempts, not attempt {attempt}")
-    chosen = found.attempts[attempt - 1]
+    chosen = boot_part(found.attempts[attempt - 1]) if boot else found.attempts[attempt - 1]
     path = out or folder / "curve.svg"
     svg = draw_svg(f"{found.profile}: {found.id}", chosen.curve, chosen.phases, found.floors)
     try:
