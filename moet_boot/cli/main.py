@@ -90,6 +90,11 @@ def run(argv: list[str]) -> int:
     except (KeyboardInterrupt, Abort):
         output.say("interrupted")
         return int(Exit.INTERRUPTED)
+    except SystemExit as ending:
+        # a signal before anything ran, see supervise/signals.py
+        if ending.code in {Exit.INTERRUPTED, Exit.TERMINATED}:
+            output.say("interrupted")
+        raise
     except BrokenPipeError:
         # the reader of our output went away (`| head`): nothing is left to tell it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -69,6 +69,16 @@ def test_ctrl_c_in_a_command_is_one_line_and_130(
     assert capsys.readouterr().err == "interrupted\n"
 
 
+@pytest.mark.parametrize(("code", "said"), [(130, "interrupted\n"), (143, "interrupted\n"), (1, "")])
+def test_an_early_signal_says_a_line(
+    code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "app", raising(SystemExit(code)))
+    with pytest.raises(SystemExit) as ending:
+        run(["serve"])
+    assert (ending.value.code, capsys.readouterr().err) == (code, said)
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
