@@ -13,7 +13,7 @@ from moet_boot import __version__
 from testing.docker_daemon import DockerDaemon
 from testing.docker_images import ENGINE
 from tests.docker.boot import NAME, booting, pids_of, state_of
-from tests.serve.scripted import gone, last_receipt
+from tests.serve.scripted import gone, last_receipt, wait_until
 
 pytestmark = pytest.mark.docker
 
@@ -128,7 +128,8 @@ def test_a_container_that_ignores_term_is_killed_after_the_grace(
     assert not any(path.exists() for path in held), "shared memory of the host outlives a killed server"
 
 
-def test_the_guard_kills_a_container(daemon: DockerDaemon, client: Any, arch: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["answers", "hangs"])
+def test_the_guard_kills_a_container(daemon: DockerDaemon, client: Any, arch: str, tmp_path: Path, engine: str) -> None:
     # far enough away that nobody else's few hundred MiB decide
     floor = psutil.virtual_memory().available / 2**30 - 2
     # other programs of a shared machine may hold shared memory just now
@@ -138,10 +139,13 @@ def test_the_guard_kills_a_container(daemon: DockerDaemon, client: Any, arch: st
         run.wait_for("phase", phase="loading_weights")
         pids = pids_of(client)
         held = shared_memory_of(pids)
+        if engine == "hangs":
+            daemon.freeze()
         code, _ = run.end()
     assert code == 8, run.words
     assert gone(pids)
-    assert state_of(client)["ExitCode"] == 137
+    daemon.thaw()
+    wait_until(lambda: state_of(client)["ExitCode"] == 137)
     assert held
     assert not any(path.exists() for path in held), "shared memory of the host outlives a server that the guard killed"
     actions = [action.action for action in last_receipt().attempts[0].guard_actions]
