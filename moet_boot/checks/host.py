@@ -1,11 +1,11 @@
-"""The machine around it: HOST.ARCH, KERNEL, LIMITS, SHM, WSL, KILLER, CLOCK."""
+"""The machine around it: HOST.ARCH, KERNEL, LIMITS, MEMLOCK, SHM, WSL, KILLER, CLOCK."""
 
 from typing import assert_never
 
 from moet_boot.checks.finding import Answer, Case, Check, Sight, check, passed, refuse, skip, unseen, warn
 from moet_boot.checks.killers import Killer, killer_of
 from moet_boot.checks.memory import NOTES, available_bytes
-from moet_boot.checks.scope import GPU, PROCESS
+from moet_boot.checks.scope import GPU, PROCESS, UNIFIED
 from moet_boot.units import MIB, format_bytes, from_gib
 
 LEAST_FILES = 4096
@@ -16,6 +16,8 @@ DOCKER_SHM_BYTES = 64 * MIB
 """What a container has when nobody asks for more (docker run, --shm-size)."""
 LEAST_SHM_BYTES = from_gib(1)
 """The published commands give 64 GiB; what is enough between that and Docker's own is moet-boot's judgement."""
+GUARD_BYTES = 256 * MIB
+"""The guard locks all that it maps, about 150 MiB of address space (measured; 18 MiB of it resident)."""
 LEAST_YEAR = 2025
 
 
@@ -84,6 +86,26 @@ def limits(case: Case) -> Answer:
         f"{LEAST_FILES}, or {RAISED_FILES} at most: then the engine raises it itself",
         why="the engine opens shards, sockets and pipes by the hundred and ends when it cannot",
         fix=f"ulimit -n {LEAST_FILES} in the shell that starts moet-boot",
+    )
+
+
+@check("HOST.MEMLOCK", "the memory guard can stay in memory", scope=UNIFIED)
+def memlock(case: Case) -> Answer:
+    """The guard locks its pages; a container without root's capabilities may lock 8 MiB by default."""
+    limits = case.snapshot.limits
+    if limits is None and case.sight is Sight.LIVE:
+        return unseen(case, "limits")
+    if limits is None or limits.ipc_lock is None:
+        return skip("whether memory may be locked was not looked at")
+    allowed = limits.memlock_bytes
+    if limits.ipc_lock or allowed is None or allowed >= GUARD_BYTES:
+        return passed("no limit" if limits.ipc_lock or allowed is None else format_bytes(allowed))
+    return warn(
+        f"{format_bytes(allowed)} of memory may be locked",
+        format_bytes(GUARD_BYTES),
+        why="the guard cannot lock its own pages, and would read them back from disk just when memory runs out",
+        fix="docker run --ulimit memlock=-1 (or --cap-add IPC_LOCK), LimitMEMLOCK=infinity in a systemd unit, or sudo",
+        source="mlockall(2)",
     )
 
 
@@ -195,4 +217,4 @@ def clock(case: Case) -> Answer:
     )
 
 
-CHECKS: tuple[Check, ...] = (arch, kernel, limits, shm, wsl, killer, clock)
+CHECKS: tuple[Check, ...] = (arch, kernel, limits, memlock, shm, wsl, killer, clock)

@@ -6,6 +6,9 @@ from moet_boot.machine.facts.memory import Limits
 from moet_boot.machine.tree import Tree, UnreadError
 
 _ROW = re.compile(r"^(Max [\w ]+?)\s{2,}(unlimited|\d+)\s+(unlimited|\d+)", re.MULTILINE)
+_EFFECTIVE = re.compile(r"^CapEff:\s*([0-9a-f]+)$", re.MULTILINE)
+CAP_IPC_LOCK = 14
+"""capabilities(7), linux/capability.h."""
 
 
 def parse_limits(text: str) -> Limits:
@@ -24,5 +27,12 @@ def parse_limits(text: str) -> Limits:
         raise UnreadError(f"/proc/self/limits does not list {missing}") from None
 
 
+def may_lock(status: str) -> bool | None:
+    """Whether /proc/PID/status shows CAP_IPC_LOCK among the effective capabilities; None where it shows none."""
+    found = _EFFECTIVE.search(status)
+    return bool(int(found[1], 16) >> CAP_IPC_LOCK & 1) if found else None
+
+
 def read_limits(tree: Tree) -> Limits:
-    return parse_limits(tree.text("/proc/self/limits"))
+    limits = parse_limits(tree.text("/proc/self/limits"))
+    return limits.model_copy(update={"ipc_lock": may_lock(tree.text_or_none("/proc/self/status") or "")})

@@ -23,6 +23,29 @@ def dev_shm(size: int, used: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("profile", "limits", "status"),
+    [
+        ("spark", {"memlock_bytes": 8 << 20, "ipc_lock": False}, "warn"),
+        ("spark", {"memlock_bytes": 8 << 20, "ipc_lock": True}, "pass"),
+        ("spark", {"memlock_bytes": None, "ipc_lock": False}, "pass"),
+        ("spark", {"memlock_bytes": 256 << 20, "ipc_lock": False}, "pass"),
+        ("spark", {"memlock_bytes": 8 << 20}, "skipped"),
+        ("rtx6000-a", {"memlock_bytes": 8 << 20, "ipc_lock": False}, "skipped"),
+    ],
+    ids=["a container's default", "root", "unlimited", "enough", "not looked at", "a card with memory of its own"],
+)
+def test_the_guard_stays_in_memory(profile: str, limits: dict[str, Any], status: str) -> None:
+    finding = judge_by("HOST.MEMLOCK", case_of(profile, {"limits": limits}))
+    assert finding.status == status, finding
+    assert ("--ulimit memlock=-1" in finding.fix) is (status == "warn")
+
+
+@pytest.mark.parametrize(("sight", "status"), [(Sight.LIVE, "warn"), (Sight.REPLAYED, "skipped")])
+def test_limits_that_were_not_read(sight: Sight, status: str) -> None:
+    assert judge_by("HOST.MEMLOCK", case_of("spark", {"limits": GONE}, sight=sight)).status == status
+
+
+@pytest.mark.parametrize(
     ("profile", "changes", "status"),
     [
         pytest.param("spark", {}, "pass", id="as-usual"),

@@ -2,7 +2,7 @@ import resource
 
 import pytest
 
-from moet_boot.machine.limits import parse_limits, read_limits
+from moet_boot.machine.limits import may_lock, parse_limits, read_limits
 from moet_boot.machine.tree import Tree, UnreadError
 
 TEXT = """\
@@ -45,3 +45,20 @@ def test_this_process() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert limits.nofile == (None if soft == resource.RLIM_INFINITY else soft)
     assert limits.nofile_hard == ("unlimited" if hard == resource.RLIM_INFINITY else hard)
+
+
+@pytest.mark.parametrize(
+    ("effective", "may"),
+    [("000001ffffffffff", True), ("00000000a80425fb", False), ("0000000000004000", True), ("0000000000000000", False)],
+    ids=["root", "root in a container", "the one", "anybody"],
+)
+def test_whether_no_limit_on_locked_memory_counts(effective: str, may: bool) -> None:
+    assert may_lock(f"Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t{effective}\nSeccomp:\t0\n") is may
+
+
+def test_a_status_without_capabilities() -> None:
+    assert may_lock("Name:\tx\n") is None
+
+
+def test_the_capabilities_of_this_process_are_seen() -> None:
+    assert read_limits(Tree()).ipc_lock is not None

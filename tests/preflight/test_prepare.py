@@ -196,7 +196,7 @@ def test_a_damaged_artefact_cannot_be_accepted() -> None:
 
 def test_a_recorded_snapshot_is_judged_again_alike(tmp_path: Path) -> None:
     file = tmp_path / "machine.json"
-    machine = Machine("spark")
+    machine = Machine("spark", {"limits": {"nofile": 65536, "ipc_lock": True}})
     file.write_text(machine.snapshot.model_dump_json(by_alias=True))
     assert json.loads(file.read_text())["arch"] == "aarch64"
     seen = live(Request("spark", verify=Verify.NONE), machine)

@@ -176,6 +176,8 @@ class Limits(Group):
     """Soft limits of the process that would start the server; None is unlimited."""
 
     memlock_bytes: Count | None = None
+    ipc_lock: bool | None = None
+    """Whether it has the capability CAP_IPC_LOCK, with which no limit on locked memory counts."""
     nofile: Count | None = None
     nofile_hard: Count | Literal["unlimited"] | None = None
     """How far a process may raise `nofile` itself; None where it was not recorded."""
