@@ -33,7 +33,7 @@ def test_a_disk_that_hangs_holds_nobody_up_and_fills_no_memory() -> None:
     for _ in range(10_000):
         pen.write(writer, b"x" * 4096)
     assert not pen.flush(0.01)
-    assert len(pen._jobs) == 10
+    assert 9 <= len(pen._jobs) <= 10, "one may be in its hand"
 
     os.set_blocking(reader, False)
 
