@@ -67,6 +67,11 @@ class FakeEngine:
         code = self.process.poll()
         return self._state(code)
 
+    def running_with(self, label: str) -> list[str]:
+        self._note("list")
+        found = self.existing
+        return [found.id] if found and found.running and label in found.labels else []
+
     def image(self, reference: str) -> ImageFacts | None:
         self._note("image")
         return self.images.get(reference)

@@ -153,7 +153,7 @@ def name(case: Case) -> Answer:
             f"container {want.name} runs without the moet-boot that started it",
             "no container of that name",
             why="nobody guards it, and it holds the memory and the port that the new server needs",
-            fix=f"moet-boot serve ends it first; or docker rm -f {want.name}",
+            fix="moet-boot serve ends it first, and so does moet-boot stop",
         )
     if same is not None and (same.state == "running" or not same.ours):
         return refuse(

@@ -18,12 +18,25 @@ def port(case: Case) -> Answer:
     owner = taken[0].container or taken[0].process
     by = f"{'container ' if taken[0].container else ''}{owner}" if owner else "somebody whose name this user cannot see"
     pid = f" (pid {taken[0].pid})" if taken[0].pid else ""
+    measured, required = f"port {case.plan.port} is taken by {by}{pid}", f"port {case.plan.port} free"
+    if _is_orphan(case, taken[0].container):
+        return warn(
+            f"{measured}, which lost its moet-boot",
+            required,
+            why="nobody guards it; the next serve ends it before it looks at the port",
+            fix="moet-boot serve, or moet-boot stop",
+        )
     return refuse(
-        f"port {case.plan.port} is taken by {by}{pid}",
-        f"port {case.plan.port} free",
+        measured,
+        required,
         why="on the host's network the engine finds out only after it has loaded for minutes",
         fix=f"choose another: --set port={_other(case)}, or stop {owner or 'the owner'} yourself if it may go",
     )
+
+
+def _is_orphan(case: Case, container: str | None) -> bool:
+    docker = case.snapshot.docker
+    return any(found.orphan and found.name == container for found in docker.containers) if docker else False
 
 
 def _meets(host: str, other: Port) -> bool:

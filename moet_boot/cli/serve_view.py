@@ -16,7 +16,7 @@ from moet_boot.phases import Phase
 from moet_boot.preflight import Level, Prepared, Request, prepare
 from moet_boot.preflight.document import preflight_document
 from moet_boot.receipts.redact import redact_argv, redact_env
-from moet_boot.supervise.container_runtime import clear_for_container
+from moet_boot.supervise.container_runtime import end_orphans, fetch_image
 from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.runtimes import ATTEMPTERS
 from moet_boot.supervise.serve import ServeOptions, Serving
@@ -42,7 +42,7 @@ class ServeView(Listener):
 
     def serve(self, request: Request, options: ServeOptions) -> int:
         """Serve to the end and return the exit code."""
-        ending = Serving(request, options, self, ATTEMPTERS, clear_for_container).run()
+        ending = Serving(request, options, self, ATTEMPTERS, _clear, fetch_image).run()
         receipt = str(self._folder / "receipt.json") if self._folder else None
         document: dict[str, Any] = {"profile": request.profile, "verdict": self._verdict, "outcome": ending.outcome}
         document |= {"reason": ending.reason, "answer": self._answer, "receipt": receipt}
@@ -153,6 +153,10 @@ def command_line(prepared: Prepared) -> str:
         return docker_run_line(replace(request, command=command, env=env))
     env_words = (f"{name}={shell_word(value)}" for name, value in redact_env(plan.env).items())
     return " ".join([*env_words, shell_line(redact_argv(plan.argv))])
+
+
+def _clear(plan: LaunchPlan) -> list[str]:
+    return end_orphans() if plan.container else []
 
 
 def _plan_words(plan: LaunchPlan) -> str:

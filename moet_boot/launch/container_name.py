@@ -25,22 +25,27 @@ def clear_name(engine: DockerEngine, name: str, clock: Clock) -> str:
             fix=f"look at it with `docker inspect {name}`, then rename or remove it",
         )
     owner = owner_of(mark)
-    if owner in {Owner.ALIVE, Owner.UNSEEN}:
+    if owner in {Owner.ALIVE, Owner.UNSEEN} or (owner is Owner.ELSEWHERE and found.running):
         raise BusyError(
             f"the container {name} ({found.status}) belongs to {owner.value} (mark {mark})",
             fix="stop that one first: moet-boot stop",
         )
     _end(engine, found, clock)
     engine.remove(found.id)
-    return f"ended the container {name}, which {owner.value} had left running" if found.running else ""
+    return f"ended the container {found.name}, which {owner.value} had left running" if found.running else ""
 
 
-def clear_orphan(engine: DockerEngine, name: str, clock: Clock) -> str:
-    """End and remove the container of this name if it runs and its moet-boot has ended; says what was done, or ""."""
-    found = engine.find(name)
-    if found is None or not found.running or not is_gone(found.labels.get(SUPERVISOR_LABEL, own_mark())):
-        return ""
-    return clear_name(engine, name, clock)
+def clear_orphans(engine: DockerEngine, clock: Clock) -> list[str]:
+    """End and remove every container that runs without the moet-boot that started it; says what was done.
+
+    Whatever their names: nobody guards them, and they hold memory and ports.
+    """
+    words = []
+    for container in engine.running_with(SUPERVISOR_LABEL):
+        found = engine.find(container)
+        if found is not None and found.running and is_gone(found.labels.get(SUPERVISOR_LABEL, own_mark())):
+            words.append(clear_name(engine, found.id, clock))
+    return words
 
 
 def _end(engine: DockerEngine, found: ContainerState, clock: Clock) -> None:

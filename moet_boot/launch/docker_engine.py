@@ -87,6 +87,11 @@ class DockerEngine:
             except NotFound:
                 return None
 
+    def running_with(self, label: str) -> list[str]:
+        """The ids of all containers that run and have this label."""
+        with _explained("list the containers"):
+            return [str(row["Id"]) for row in self._client.api.containers(filters={"label": label})]
+
     def image(self, reference: str) -> ImageFacts | None:
         """The image of this name, or None when the engine does not have it."""
         from docker.errors import ImageNotFound  # noqa: PLC0415

@@ -14,10 +14,12 @@ class Owner(Enum):
     ALIVE = "another moet-boot that runs"
     GONE = "a moet-boot that has ended"
     UNSEEN = "a moet-boot whose processes cannot be seen from here"
+    ELSEWHERE = "a moet-boot of another machine, or from before this one was started"
+    """What such a one left running runs on another machine: an engine's socket may lead there."""
 
 
 def own_mark() -> str:
-    """`NAMESPACE:PID:START`: the pid namespace, the pid in it, and the start in clock ticks since the boot."""
+    """`BOOT.NAMESPACE:PID:START`: this start of the machine, the pid namespace, the pid in it, its start in ticks."""
     return _mark(os.getpid())
 
 
@@ -27,6 +29,8 @@ def owner_of(mark: str) -> Owner:
     pid, _, _ = rest.partition(":")
     if not pid.isdigit():
         return Owner.GONE
+    if namespace.partition(".")[0] != _boot():
+        return Owner.ELSEWHERE
     if namespace != _namespace():
         return Owner.UNSEEN
     if int(pid) == os.getpid():
@@ -48,5 +52,9 @@ def _mark(pid: int) -> str:
 
 
 def _namespace() -> str:
-    """The inode of our pid namespace: the same pid in another one is somebody else."""
-    return str(Path("/proc/self/ns/pid").stat().st_ino)
+    """Where our pid counts. Every machine's first namespace has the same inode, so the machine's start is in it."""
+    return f"{_boot()}.{Path('/proc/self/ns/pid').stat().st_ino}"
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]

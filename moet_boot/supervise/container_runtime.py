@@ -6,7 +6,7 @@ from contextlib import closing
 from moet_boot.errors import MoetBootError
 from moet_boot.launch.belongings import Record
 from moet_boot.launch.container import ContainerServer
-from moet_boot.launch.container_name import clear_orphan
+from moet_boot.launch.container_name import clear_orphans
 from moet_boot.launch.docker_engine import ANSWER_S, EngineSilentError, connect
 from moet_boot.launch.log_file import LogFile
 from moet_boot.launch.plan import LaunchPlan
@@ -20,29 +20,36 @@ PULL_SILENCE_S = 300.0
 """A pull is silent while the network stalls, and while a large layer is checked or written."""
 
 
-def clear_for_container(plan: LaunchPlan, pull: bool) -> Iterator[str]:
-    """End a container that runs without its moet-boot, and fetch a missing image if `pull`; says what it does.
+def end_orphans() -> list[str]:
+    """End containers that run without their moet-boot; says what was done. Without an engine nothing is done.
 
-    Before the preflight: an unguarded server holds the memory that it judges. Without an engine nothing is done,
-    and the preflight says why. Raises MoetBootError when the image cannot be fetched.
+    Raises UsageError when the Docker SDK is not installed.
+    """
+    try:
+        engine = connect(ANSWER_S)
+    except EngineSilentError:
+        return []
+    with closing(engine):
+        return clear_orphans(engine, SystemClock())
+
+
+def fetch_image(plan: LaunchPlan) -> Iterator[str]:
+    """Fetch the image of a plan if it is missing; says what it does. Raises MoetBootError when it cannot be fetched.
+
+    Without an engine nothing is done, and the preflight says why.
     """
     options = plan.container
     if options is None:
         return
     try:
-        engine = connect(ANSWER_S)
+        engine = connect(PULL_SILENCE_S)
     except EngineSilentError:
         return
     with closing(engine):
-        ended = clear_orphan(engine, options.name, SystemClock())
-        if ended:
-            yield ended
-        missing = pull and engine.image(options.image) is None
-    if missing:
-        yield f"fetching the image {options.image}; that takes as long as its size and the network need"
-        with closing(connect(PULL_SILENCE_S)) as patient:
-            patient.pull(options.image, options.image_arch)
-        yield f"fetched the image {options.image}"
+        if engine.image(options.image) is None:
+            yield f"fetching the image {options.image}; that takes as long as its size and the network need"
+            engine.pull(options.image, options.image_arch)
+            yield f"fetched the image {options.image}"
 
 
 def container_attempt(shared: Supervision, number: int) -> AttemptEnd:

@@ -15,18 +15,13 @@ from moet_boot.supervise.status import Status, read_status
 
 
 def own_server(plan: LaunchPlan, probe: Callable[[], Probe]) -> Status | None:
-    """Our own healthy server on the plan's port, or None when the port is free.
+    """Our own healthy server on the plan's port, or None when no moet-boot supervises one there.
 
-    Raises BusyError when something else listens there, or when our own server there is not ready.
+    Raises BusyError when our own server there is not ready, or is another one.
     """
     found = read_status(plan.port)
     ours = found.status if found is not None and found.alive else None
     if ours is None:
-        if not port_is_free(plan.host, plan.port):
-            raise BusyError(
-                f"port {plan.port} is taken by {owner_of(plan.port)}, not by a server of moet-boot",
-                fix="stop that program, or choose another port with --set port=N",
-            )
         return None
     name = f"moet-boot already supervises {ours.profile} on port {plan.port} (pid {ours.supervisor_pid})"
     if not ours.ready:
@@ -37,6 +32,15 @@ def own_server(plan: LaunchPlan, probe: Callable[[], Probe]) -> Status | None:
     if not answer.ok:
         raise BusyError(f"{name}, but it does not answer ({answer.step}: {answer.fault})", fix="run `moet-boot stop`")
     return ours
+
+
+def refuse_taken_port(plan: LaunchPlan) -> None:
+    """Raise BusyError when something listens where the plan's server will."""
+    if not port_is_free(plan.host, plan.port):
+        raise BusyError(
+            f"port {plan.port} is taken by {owner_of(plan.port)}, not by a server of moet-boot",
+            fix="stop that program, or choose another port with --set port=N",
+        )
 
 
 def port_is_free(host: str, port: int) -> bool:

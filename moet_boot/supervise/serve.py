@@ -20,7 +20,7 @@ from moet_boot.supervise.breaker import Breaker
 from moet_boot.supervise.journal import Journal
 from moet_boot.supervise.listener import Listener
 from moet_boot.supervise.memory_now import MachineMemory
-from moet_boot.supervise.occupied import hold_port, own_server
+from moet_boot.supervise.occupied import hold_port, own_server, refuse_taken_port
 from moet_boot.supervise.one_attempt import Supervision
 from moet_boot.supervise.opening import open_receipt
 from moet_boot.supervise.prober import HttpProber
@@ -66,21 +66,23 @@ class View(Protocol):
 Attempter = Callable[[Supervision, int], AttemptEnd]
 """Runs one attempt, given what all share and its number, 1 for the first."""
 
-Clear = Callable[[LaunchPlan, bool], Iterable[str]]
+Clear = Callable[[LaunchPlan], Iterable[str]]
+Fetch = Callable[[LaunchPlan], Iterable[str]]
 
 
 @dataclass
 class Serving:
     """One `serve` command. `attempters`: for each runtime, how one attempt is made.
 
-    `clear`: what a container runtime needs before the machine is judged; says what it does.
+    `clear` ends what a killed moet-boot left running, `fetch` brings an image that is missing; both say what they do.
     """
 
     request: Request
     options: ServeOptions
     view: View
     attempters: Mapping[Runtime, Attempter]
-    clear: Clear = lambda _plan, _pull: ()
+    clear: Clear = lambda _plan: ()
+    fetch: Fetch = lambda _plan: ()
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     signals: SignalQueue = field(default_factory=SignalQueue)
 
@@ -101,14 +103,21 @@ class Serving:
                 lock = hold_port(asked.port)
             with lock:
                 with self.signals.abrupt():
-                    for words in chain(sweep_abandoned(), self.clear(asked, self.options.pull)):
-                        self.view.listener.note(words)
+                    self._make_room(asked)
                     prepared = prepare(self.request, env=self.env)
                 self.view.judged(prepared)
                 return self._judged(prepared, asked, prober)
         except Interrupted as interrupted:
             code = SIGNAL_EXITS.get(interrupted.number, Exit.TERMINATED)
             return Ending("interrupted", code, "stopped by a signal before anything was started")
+
+    def _make_room(self, asked: LaunchPlan) -> None:
+        """What an unguarded server of ours holds must be free before port and memory are judged."""
+        for words in chain(sweep_abandoned(), self.clear(asked)):
+            self.view.listener.note(words)
+        refuse_taken_port(asked)
+        for words in self.fetch(asked) if self.options.pull else ():
+            self.view.listener.note(words)
 
     def _asked(self) -> LaunchPlan:
         """The plan before the machine was looked at: enough to know the port and who serves there."""

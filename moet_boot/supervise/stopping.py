@@ -3,12 +3,14 @@
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
 
 from moet_boot.errors import MoetBootError, UsageError
 from moet_boot.launch.sweep import sweep_abandoned
+from moet_boot.supervise.container_runtime import end_orphans
 from moet_boot.supervise.status import Found, all_status, nobody_runs, remove_status
 from moet_boot.units import format_seconds
 
@@ -39,11 +41,18 @@ def stop_server(
         remove_status(dead.status.port)
     running = [f for f in all_status() if f.alive and port in {None, f.status.port}]
     if not running:
-        return Stopped("; ".join([*sweep_abandoned(), nobody_runs(port)]), port)
+        return Stopped("; ".join([*sweep_abandoned(), *_orphans(), nobody_runs(port)]), port)
     if len(running) > 1:
         ports = ", ".join(str(f.status.port) for f in running)
         raise UsageError(f"{len(running)} servers run, on the ports {ports}", fix="name one with --port")
     return _stop(running[0], timeout_s, clock, sleep)
+
+
+def _orphans() -> list[str]:
+    """Containers that lost their moet-boot, ended; who has not installed the Docker SDK has started none."""
+    with suppress(UsageError):
+        return end_orphans()
+    return []
 
 
 def _stop(found: Found, timeout_s: float, clock: Callable[[], float], sleep: Callable[[float], None]) -> Stopped:

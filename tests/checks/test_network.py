@@ -39,6 +39,19 @@ def test_port(changes: dict[str, Any], sets: tuple[str, ...], status: str, words
     assert all(word in said(finding) for word in words), said(finding)
 
 
+@pytest.mark.parametrize(
+    ("name", "orphan", "status"),
+    [("moet-boot-spark", True, "warn"), ("moet-boot-spark", False, "refuse"), ("another", True, "refuse")],
+    ids=["it lost its moet-boot", "it has one", "another one lost it"],
+)
+def test_a_port_of_a_container_that_the_next_serve_ends(name: str, orphan: bool, status: str) -> None:
+    taken = [{"port": 8010, "pid": 4, "process": "python3", "container": "moet-boot-spark"}]
+    containers = [{"name": name, "state": "running", "ours": True, "orphan": orphan}]
+    finding = judge_by("NET.PORT", case_of("spark", {"ports_in_use": taken, "docker.containers": containers}))
+    assert finding.status == status, finding
+    assert ("moet-boot stop" in finding.fix) is (status == "warn")
+
+
 def test_the_port_that_is_offered_is_free() -> None:
     taken = [{"port": port} for port in range(8010, 8020)]
     assert "--set port=8020" in judge_by("NET.PORT", case_of("spark", {"ports_in_use": taken})).fix

@@ -97,7 +97,7 @@ def test_a_container_that_lost_its_moet_boot_is_ended_by_the_next(
             process.kill()
         run.process.wait()
     assert not gone(pids)
-    with booting(tmp_path, arch, "--stop-when-ready") as again:
+    with booting(tmp_path, arch, "--stop-when-ready", port=run.port) as again:
         code, _ = again.end()
     assert code == 0, again.words
     assert "had left running" in again.talk

@@ -1,7 +1,7 @@
 import pytest
 
 from moet_boot.errors import BusyError
-from moet_boot.launch.container_name import TERM_WAIT_S, clear_name, clear_orphan
+from moet_boot.launch.container_name import TERM_WAIT_S, clear_name, clear_orphans
 from moet_boot.launch.docker_engine import ContainerState
 from moet_boot.machine.container_labels import PROFILE_LABEL, SUPERVISOR_LABEL
 from moet_boot.machine.supervisor_mark import own_mark
@@ -10,6 +10,7 @@ from testing.fake_engine import FakeEngine, FakeTime, any_engine
 NAME = "moet-boot-test"
 GONE = f"{own_mark().partition(':')[0]}:4194304:1"
 """A pid beyond the largest one that Linux gives."""
+UNSEEN = f"{own_mark().partition('.')[0]}.1:2:3"
 
 
 def existing(labels: dict[str, str], *, running: bool) -> ContainerState:
@@ -43,7 +44,9 @@ def test_a_container_that_we_did_not_start_stays(labels: dict[str, str], running
     assert engine.calls == ["find"]
 
 
-@pytest.mark.parametrize("mark", ["1:2:3", "init"], ids=["in another namespace", "a neighbour that runs"])
+@pytest.mark.parametrize(
+    "mark", [UNSEEN, "1:2:3", "init"], ids=["in another namespace", "on another machine", "a neighbour that runs"]
+)
 def test_the_container_of_a_moet_boot_that_may_run_stays(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if mark == "init":
         mark = own_mark()
@@ -56,7 +59,11 @@ def test_the_container_of_a_moet_boot_that_may_run_stays(mark: str, monkeypatch:
     assert engine.calls == ["find"]
 
 
-@pytest.mark.parametrize("mark", [GONE, own_mark()], ids=["of one that has ended", "of our own last attempt"])
+@pytest.mark.parametrize(
+    "mark",
+    [GONE, own_mark(), "1:2:3"],
+    ids=["of one that has ended", "of our own last attempt", "from before a reboot"],
+)
 def test_a_stale_one_that_has_ended_is_removed(mark: str) -> None:
     engine = FakeEngine()
     engine.existing = existing({SUPERVISOR_LABEL: mark}, running=False)
@@ -87,17 +94,26 @@ def test_one_that_does_not_end_is_removed_all_the_same() -> None:
         ({SUPERVISOR_LABEL: GONE}, True, True),
         ({SUPERVISOR_LABEL: GONE}, False, False),
         ({SUPERVISOR_LABEL: own_mark()}, True, False),
+        ({SUPERVISOR_LABEL: UNSEEN}, True, False),
         ({SUPERVISOR_LABEL: "1:2:3"}, True, False),
         ({}, True, False),
         (None, False, False),
     ],
-    ids=["left running", "left, ended", "our own", "in another namespace", "somebody else's", "none"],
+    ids=[
+        "left running",
+        "left, ended",
+        "our own",
+        "in another namespace",
+        "on another machine",
+        "somebody else's",
+        "none",
+    ],
 )
 def test_only_an_orphan_that_runs_is_ended_before_the_preflight(
     labels: dict[str, str] | None, running: bool, ended: bool
 ) -> None:
     engine = FakeEngine()
     engine.existing = None if labels is None else existing(labels, running=running)
-    engine.answers = [engine.existing, engine.existing, existing({}, running=False)] if running else []
-    assert bool(clear_orphan(any_engine(engine), NAME, FakeTime())) is ended
+    engine.answers = [engine.existing, engine.existing, existing({}, running=False)] if ended else []
+    assert bool(clear_orphans(any_engine(engine), FakeTime())) is ended
     assert ("remove" in engine.calls) is ended

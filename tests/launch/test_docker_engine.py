@@ -87,6 +87,13 @@ def test_a_container_that_is_not_there(server: HTTPServer, engine: DockerEngine)
     assert engine.find("nope") is None
 
 
+def test_running_containers_of_a_label(server: HTTPServer, engine: DockerEngine) -> None:
+    rows = [{"Id": "c1"}, {"Id": "c2"}]
+    query = {"limit": "-1", "all": "0", "size": "0", "trunc_cmd": "0", "filters": '{"label": ["io.x"]}'}
+    server.expect_request(f"{API}/containers/json", query_string=query).respond_with_json(rows)
+    assert engine.running_with("io.x") == ["c1", "c2"]
+
+
 def test_images(server: HTTPServer, engine: DockerEngine) -> None:
     image = {"Id": "sha256:1", "Architecture": "arm64", "RepoDigests": ["a@sha256:2"]}
     server.expect_request(f"{API}/images/a:1/json").respond_with_json(image)

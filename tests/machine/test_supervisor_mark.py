@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from moet_boot.guard.processes import read_process
-from moet_boot.machine.supervisor_mark import Owner, own_mark, owner_of
+from moet_boot.machine.supervisor_mark import Owner, is_gone, own_mark, owner_of
 
 
 @pytest.fixture
@@ -52,8 +52,17 @@ def test_one_that_has_ended(other: "subprocess.Popen[bytes]") -> None:
 
 
 def test_one_in_another_namespace_cannot_be_judged() -> None:
-    _, _, rest = own_mark().partition(":")
-    assert owner_of(f"1:{rest}") is Owner.UNSEEN
+    namespace, _, rest = own_mark().partition(":")
+    boot = namespace.partition(".")[0]
+    assert owner_of(f"{boot}.1:{rest}") is Owner.UNSEEN
+
+
+@pytest.mark.parametrize("boot", ["00000000.", ""], ids=["another start", "a mark without one"])
+def test_one_of_another_machine_is_not_gone_because_its_pid_is_not_here(boot: str) -> None:
+    """Every machine's first pid namespace has the same inode; a container of an engine elsewhere is somebody's."""
+    mark = own_mark().partition(".")[2]
+    assert owner_of(f"{boot}{mark}") is Owner.ELSEWHERE
+    assert not is_gone(f"{boot}{mark}")
 
 
 @pytest.mark.parametrize("mark", ["", "x", "a:b:c", "::", "1:-5:2"])

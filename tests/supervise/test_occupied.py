@@ -10,7 +10,7 @@ import pytest
 from moet_boot.errors import BusyError
 from moet_boot.launch.plan import LaunchPlan
 from moet_boot.supervise.effects import Probe
-from moet_boot.supervise.occupied import hold_port, own_server, port_is_free
+from moet_boot.supervise.occupied import hold_port, own_server, port_is_free, refuse_taken_port
 from moet_boot.supervise.status import Status, process_start, write_status
 from tests.supervise.fakes import PLAN
 
@@ -53,6 +53,7 @@ def good() -> Probe:
 def test_a_free_port_is_nobodys(plan: LaunchPlan, listener: socket.socket) -> None:
     listener.close()
     assert own_server(plan, good) is None
+    refuse_taken_port(plan)
 
 
 def test_our_own_healthy_server_is_recognised(plan: LaunchPlan) -> None:
@@ -64,13 +65,14 @@ def test_our_own_healthy_server_is_recognised(plan: LaunchPlan) -> None:
 
 def test_a_stranger_is_busy_and_named(plan: LaunchPlan) -> None:
     with pytest.raises(BusyError, match=f"port {plan.port} is taken by .*pid {os.getpid()}"):
-        own_server(plan, good)
+        refuse_taken_port(plan)
 
 
 def test_the_status_of_a_dead_supervisor_proves_nothing(plan: LaunchPlan) -> None:
     say(plan, supervisor_start=5.0)
+    assert own_server(plan, good) is None
     with pytest.raises(BusyError, match="not by a server of moet-boot"):
-        own_server(plan, good)
+        refuse_taken_port(plan)
 
 
 @pytest.mark.parametrize(

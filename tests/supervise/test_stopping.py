@@ -11,10 +11,19 @@ from contextlib import contextmanager
 import pytest
 
 from moet_boot.errors import MoetBootError, UsageError
+from moet_boot.supervise import stopping
 from moet_boot.supervise.status import Status, process_start, read_status, write_status
 from moet_boot.supervise.stopping import stop_server
 
 WAITS = "import signal, sys\n{before}\nprint(flush=True)\nsignal.pause()"
+
+
+@pytest.fixture(autouse=True)
+def orphans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is said of containers that lost their moet-boot; a test asks no engine of this machine."""
+    said: list[str] = []
+    monkeypatch.setattr(stopping, "end_orphans", lambda: said)
+    return said
 
 
 @contextmanager
@@ -98,3 +107,16 @@ def test_the_file_of_a_dead_supervisor_is_removed_and_its_pid_left_alone() -> No
     say(os.getpid(), 8123, start=1.0)
     assert "no server" in stop_server(None, 1.0).words
     assert read_status(8123) is None
+
+
+def test_a_container_that_lost_its_moet_boot_is_ended_too(orphans: list[str]) -> None:
+    orphans.append("ended the container moet-boot-spark")
+    assert stop_server(None, 1.0).words == "ended the container moet-boot-spark; no server of moet-boot runs here"
+
+
+def test_without_the_docker_sdk_there_are_no_containers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> list[str]:
+        raise UsageError("the Docker SDK for Python is not installed")
+
+    monkeypatch.setattr(stopping, "end_orphans", missing)
+    assert stop_server(None, 1.0).words == "no server of moet-boot runs here"
