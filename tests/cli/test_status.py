@@ -1,7 +1,6 @@
 import io
 import json
 import os
-import threading
 import time
 
 import pytest
@@ -12,6 +11,13 @@ from moet_boot.cli.status_view import WATCH_SECONDS, watch_status
 from moet_boot.receipts.model import CurvePoint
 from moet_boot.supervise.status import Status, process_start, remove_status, write_status
 from moet_boot.units import GIB
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def a_status(**changes: object) -> Status:
@@ -71,13 +77,18 @@ def test_only_the_port_that_was_asked_for(capsys: pytest.CaptureFixture[str]) ->
     assert [s["port"] for s in json.loads(capsys.readouterr().out)["servers"]] == [8123]
 
 
-def test_the_watch_shows_the_curve_and_ends_with_the_server() -> None:
+def test_the_watch_shows_the_curve_and_ends_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float] = []
+
+    def wait(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            remove_status(8123)
+
     write_status(a_status(ready=True))
-    ending = threading.Timer(1.5 * WATCH_SECONDS, remove_status, (8123,))
-    ending.start()
-    out = io.StringIO()
-    code = watch_status(Output(stdout=out), None)
-    ending.join()
-    assert code == 1
-    assert "MemAvailable █" in out.getvalue() or "no server" in out.getvalue()
+    monkeypatch.setattr("moet_boot.cli.status_view.time.sleep", wait)
+    out = Terminal()
+    assert watch_status(Output(stdout=out), None) == 1
+    assert looks == [WATCH_SECONDS] * 3
+    assert "MemAvailable █" in out.getvalue()
     assert "no server of moet-boot runs here" in out.getvalue()

@@ -73,10 +73,12 @@ QUICK, SLOW = 5.0, 0.2
 @pytest.fixture
 def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
     """Starts a scripted engine with the given knobs; whatever is left at the end is killed."""
-    monkeypatch.setattr(process, "LAST_LOOK_S", 30.0)  # on a busy machine the last look at what is held takes longer
+    # on a busy machine the last look at what is held takes longer, and so does dying
+    monkeypatch.setattr(process, "LAST_LOOK_S", 30.0)
+    monkeypatch.setattr(process, "KILL_TIMEOUT_S", 150.0)
     servers: list[ServerProcess] = []
 
-    def start(oom_score_adj: int | None = None, pace: float = 1.0, **knobs: object) -> ServerProcess:
+    def start(oom_score_adj: int | None = None, pace: float = QUICK, **knobs: object) -> ServerProcess:
         port = scripted.free_port()
         command = Command(scripted.argv(port), scripted.environment(**{"boot_s": 0.05, **knobs}), port=port)
         log = LogFile(tmp_path / f"engine{len(servers)}.log")
@@ -188,7 +190,7 @@ class TestGroup:
         server = launch()
         assert server.group is None
         wait_for(server, READY)
-        assert server.stop(30).left == ()
+        assert server.stop(150).left == ()
 
 
 class TestEnding:
@@ -231,14 +233,14 @@ class TestStop:
     def test_a_ready_server_ends_at_the_first_term(self, launch: Launch) -> None:
         server = launch(pace=SLOW, shm=True)
         wait_for(server, READY)
-        report = server.stop(30)
+        report = server.stop(150)
         assert (report.terms, report.forced, report.left) == (1, False, ())
         assert server.exited() is not None
         assert server.exited().code == 0  # type: ignore[union-attr]
         assert server.processes() == []
 
     def test_a_term_swallowed_by_the_boot_is_repeated(self, launch: Launch) -> None:
-        server = launch(pace=QUICK, hang_in="kv_cache", swallow_terms=1)
+        server = launch(hang_in="kv_cache", swallow_terms=1)
         wait_for(server, b"KV cache size")
         report = server.stop(100)
         assert report.terms >= 2, "two that come before a busy machine lets it run are one to the server"
@@ -248,7 +250,7 @@ class TestStop:
         assert server.exited().signal == signal.SIGINT  # type: ignore[union-attr]
 
     def test_who_ignores_term_is_killed(self, launch: Launch) -> None:
-        server = launch(pace=QUICK, ignore_term=True)
+        server = launch(ignore_term=True)
         wait_for(server, READY)
         report = server.stop(0.3)
         assert (report.forced, report.left) == (True, ())
@@ -271,20 +273,20 @@ class TestStop:
         os.kill(server.pid, signal.SIGKILL)
         wait_until(server.exited)
         assert names(server) == ["VLLM::EngineCor", "VLLM::Worker"]
-        report = server.stop(30)
+        report = server.stop(150)
         assert report.left == ()
         assert not any(is_there(pid) for pid in engine)
 
     @pytest.mark.parametrize("ignore_term", [False, True], ids=["heeds TERM", "ignores TERM"])
     @pytest.mark.parametrize("kind", ["setsid", "double"])
     def test_a_daemon_that_left_the_session_is_found(self, launch: Launch, kind: str, ignore_term: bool) -> None:
-        server = launch(pace=QUICK if ignore_term else 1.0, daemon=kind, ignore_term=ignore_term)
+        server = launch(daemon=kind, ignore_term=ignore_term)
         wait_for(server, READY)
         wait_until(lambda: "sleep" in names(server))
         daemons = [p for p in server.processes() if p.name == "sleep"]
         assert len(daemons) == 1
         assert daemons[0].session != server.pid
-        assert server.stop(0.5 if ignore_term else 30).left == ()
+        assert server.stop(0.5 if ignore_term else 150).left == ()
         assert not is_there(daemons[0].pid)
 
     def test_a_daemon_is_found_after_the_first_process_died(self, launch: Launch) -> None:
@@ -305,7 +307,7 @@ class TestStop:
         wait_for(other, READY)
         wait_until(lambda: "sleep" in names(other))
         others = {p.pid for p in other.processes()}
-        server.stop(30)
+        server.stop(150)
         assert ours.poll() is None
         assert own_session.poll() is None
         assert {p.pid for p in other.processes()} == others
@@ -317,8 +319,8 @@ class TestStop:
     def test_stop_twice_and_close_twice(self, launch: Launch) -> None:
         server = launch()
         wait_for(server, READY)
-        server.stop(30)
-        again = server.stop(30)
+        server.stop(150)
+        again = server.stop(150)
         assert (again.terms, again.forced, again.left) == (0, False, ())
         server.close()
         server.close()
@@ -335,7 +337,7 @@ class TestStop:
         server = launch(daemon="double")
         wait_for(server, READY)
         pids = [p.pid for p in server.processes()]
-        server.stop(30)
+        server.stop(150)
         assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
 
@@ -356,19 +358,19 @@ class TestLeftovers:
         assert not held.exists()
 
     def test_segments_seen_before_everything_died(self, launch: Launch) -> None:
-        server = launch(pace=QUICK, shm=True)
+        server = launch(shm=True)
         wait_for(server, READY)
         # the supervisor's loop looks again and again, each time only for a moment
         wait_until(lambda: server.exited() or server._leftovers._held)
         assert server.pid is not None
         os.killpg(server.pid, signal.SIGKILL)
         wait_until(lambda: not server.processes())
-        assert len(server.stop(30).removed) == 1
+        assert len(server.stop(150).removed) == 1
 
     def test_the_rendezvous_file_that_every_boot_leaves(self, launch: Launch) -> None:
         server = launch(rendezvous=True)
         wait_until(lambda: READY in server.new_output())
-        (removed,) = server.stop(30).removed
+        (removed,) = server.stop(150).removed
         assert "vllm_dist_" in removed
         assert not Path(removed).exists()
 
@@ -393,4 +395,4 @@ class TestLog:
         assert taken.count(b"x" * 99 + b"\n") == 20 * 1024 * 10
         assert longest <= READ_BYTES
         assert len(server.log.segments()) == 2
-        server.stop(30)
+        server.stop(150)
