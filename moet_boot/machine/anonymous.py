@@ -35,6 +35,11 @@ def anonymous(snapshot: Snapshot) -> Snapshot:
     return Snapshot.model_validate(clean(snapshot.model_dump(by_alias=True)))
 
 
+def without_registry(text: str, field: str) -> str:
+    """The name of an image without the registry that it is from, which may be a company's own."""
+    return _REGISTRY.sub("", text) if field in {"ref", "image"} else text
+
+
 def own_home() -> str:
     """The user's home folder, "" for a user without one (a bare uid of a container)."""
     try:
@@ -45,8 +50,7 @@ def own_home() -> str:
 
 def scrub(text: str, field: str, home: str, names: frozenset[str]) -> str:
     """One text of the snapshot. `names` are replaced where they are a whole part of a path."""
-    if field == "ref":
-        text = _REGISTRY.sub("", text)
+    text = without_registry(text, field)
     if len(home) > 1:
         text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
     text = _LONG_ID.sub("[id]", UUID.sub("[uuid]", _HOMES.sub("~", text)))

@@ -32,6 +32,8 @@ class PlanRecord(Part):
     env: dict[str, str] = {}
     mounts: list[dict[str, Any]] = []
     url: str = ""
+    container: dict[str, Any] | None = None
+    """The options of the container runtime: image, pinned digest, name, GPUs, network and so on."""
 
 
 class PhaseRecord(Part):

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from moet_boot.machine.anonymous import scrub
+from moet_boot.machine.anonymous import scrub, without_registry
 from moet_boot.receipts.redact import REDACTED, is_secret_name, redact_argv, redact_text
 from moet_boot.report.identity import Identity
 
-PUBLIC_FIELDS = frozenset({"revision", "pinned_revision", "digest", "profile_digest", "sha256"})
+PUBLIC_FIELDS = frozenset(
+    {"revision", "pinned_revision", "digest", "digests", "image_digest", "profile_digest", "sha256"}
+)
 """Fields whose long hex numbers name public content; wherever such a number occurs, it may stay."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -75,7 +77,7 @@ class Scrubber:
             words = redact_argv(value) if all(isinstance(word, str) for word in value) else value
             return [self.value(word, name) for word in words]
         if isinstance(value, str):
-            return REDACTED if value and is_secret_name(name) else self.text(value)
+            return REDACTED if value and is_secret_name(name) else self.text(without_registry(value, name))
         return value
 
     def _key(self, key: str) -> str:

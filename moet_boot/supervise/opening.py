@@ -60,6 +60,7 @@ def plan_record(prepared: Prepared) -> PlanRecord:
         env=redact_env(plan.env),
         mounts=[asdict(m) for m in plan.mounts],
         url=plan.url,
+        container=asdict(plan.container) if plan.container else None,
     )
 
 

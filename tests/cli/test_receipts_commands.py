@@ -85,6 +85,17 @@ def test_one_for_people(stopped: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert all(word in shown for word in ("stopped", "exit 143", "serving", "26.00 GiB", "guard at 8.5 s: kill"))
 
 
+def test_a_container_is_shown_by_its_image(stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ReceiptStore()
+    kept = store.read(stopped)
+    plan = kept.plan.model_copy(update={"runtime": "docker", "container": {"image": "vllm-moet-gb10:v024"}})
+    store.write(kept.model_copy(update={"plan": plan}))
+    assert run(["receipts", "show", stopped]) == 0
+    shown = capsys.readouterr().out
+    assert "image    vllm-moet-gb10:v024" in shown
+    assert "command" not in shown
+
+
 def test_the_last_samples_of_a_killed_boot_are_shown(killed: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["receipts", "show", killed, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -32,6 +32,8 @@ def test_boot_ask_stop(daemon: DockerDaemon, client: Any, arch: str, tmp_path: P
         "serving",
     ]
     assert receipt.plan.runtime == "docker"
+    assert receipt.plan.container is not None
+    assert (receipt.plan.container["image"], receipt.plan.container["name"]) == (ENGINE, NAME)
     assert receipt.attempts[0].curve
     assert not state_of(client)["Running"]
 

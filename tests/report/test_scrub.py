@@ -130,6 +130,7 @@ def test_public_content_keeps_its_number() -> None:
             {"n": 1, "b": True, "none": None, "f": 0.5}, {"n": 1, "b": True, "none": None, "f": 0.5}, id="others"
         ),
         pytest.param({"vm.swappiness": 60, "Active(file)": 1}, {"vm.swappiness": 60, "Active(file)": 1}, id="our-keys"),
+        pytest.param({"image": "corp.lan:5000/a/b:1"}, {"image": "a/b:1"}, id="a private registry"),
         pytest.param({"/home/al/x": "box7"}, {"~/x": "[name]"}, id="path-as-key"),
         pytest.param([{"deep": [["/srv/bob"]]}], [{"deep": [["~"]]}], id="deep"),
     ],

@@ -82,6 +82,7 @@ def _facts(receipt: Receipt, folder: str) -> list[tuple[str, str]]:
         ("accepted risks", ", ".join(receipt.accepted_risks)),
         ("overrides", ", ".join(receipt.overrides)),
         ("plan", f"{receipt.plan.digest[:12]} ({receipt.plan.runtime})"),
+        ("image", str((receipt.plan.container or {}).get("image", ""))),
         ("command", " ".join(receipt.plan.argv)),
         ("first answer", receipt.first_answer or ""),
     ]
