@@ -1,5 +1,7 @@
 """One thread's tools to read experts and pack them into 2-bit slots, with buffers that are reused."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 import numpy as np
 
 from moet_boot.errors import ArtefactDamagedError
@@ -13,10 +15,12 @@ from moet_boot.planes.quantize import Bytes
 class SlotBuilder:
     """Builds slots of one checkpoint; holds one tensor and one slot in memory.
 
-    Raises ArtefactDamagedError when a tensor cannot be read.
+    `turn` is entered to pack a matrix and left to read the next. Raises ArtefactDamagedError when a tensor
+    cannot be read.
     """
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, turn: AbstractContextManager[object] | None = None) -> None:
+        self._turn = turn or nullcontext()
         geometry = checkpoint.geometry
         self._checkpoint = checkpoint
         self._tensor = AlignedBuffer(max(geometry.fp2_bytes, geometry.fp13_bytes // 2) + 2 * ALIGN)
@@ -52,7 +56,9 @@ class SlotBuilder:
 
     def _pack_codes(self, span: TensorSpan, columns: int, start: int) -> int:
         end = start + span.size // 2
-        self._packer.pack(self._read(span, columns // 2), self._slot[start:end])
+        w_packed = self._read(span, columns // 2)
+        with self._turn:
+            self._packer.pack(w_packed, self._slot[start:end])
         return end
 
     def _pack_scales(self, span: TensorSpan, columns: int, start: int) -> int:

@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,23 @@ def test_the_golden_checkpoint_gives_the_golden_file_whatever_the_threads(thread
     assert report.bytes_written == len(GOLDEN_BYTES)
     assert report.peak_rss_bytes > 1 << 20
     assert list(out.parent.iterdir()) == [out]
+
+
+@pytest.mark.parametrize(("cpus", "turns"), [(1, 1), (2, 2), (20, 4)], ids=["one", "two", "many"])
+def test_no_more_threads_pack_at_once_than_gain_by_it(
+    cpus: int, turns: int, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    class Turns(threading.BoundedSemaphore):
+        def __init__(self, value: int) -> None:
+            made.append(value)
+            super().__init__(value)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+    monkeypatch.setattr("moet_boot.planes.build.threading.BoundedSemaphore", Turns)
+    build(CHECKPOINT, out)
+    assert made == [turns]
 
 
 def test_without_a_digest_the_bytes_are_the_same(out: Path) -> None:

@@ -1,10 +1,13 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from moet_boot.errors import ArtefactDamagedError
 from moet_boot.planes.checkpoint import Checkpoint
+from moet_boot.planes.code_packer import CodePacker
+from moet_boot.planes.direct_io import DirectReader
 from moet_boot.planes.geometry import Geometry
 from moet_boot.planes.slot_builder import SlotBuilder
 from moet_boot.planes.slots import slot_2bit
@@ -42,3 +45,28 @@ def test_a_shard_that_shrinks_meanwhile_is_one_clear_error(tmp_path: Path) -> No
         os.truncate(folder / SHARD, 50_000)
         with pytest.raises(ArtefactDamagedError, match=r"00001-of-00003.safetensors cannot be read: the file ends at"):
             builder.build(0)
+
+
+def test_reading_waits_for_no_turn_and_packing_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def noted(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        def wrapped(*given: object) -> object:
+            seen.append(name)
+            return call(*given)
+
+        return wrapped
+
+    class Turn:
+        def __enter__(self) -> None:
+            seen.append("(")
+
+        def __exit__(self, *error: object) -> None:
+            seen.append(")")
+
+    monkeypatch.setattr(DirectReader, "read", noted("read", DirectReader.read))
+    monkeypatch.setattr(CodePacker, "pack", noted("pack", CodePacker.pack))
+    with Checkpoint(GOLDEN / "iv_ckpt") as checkpoint:
+        seen.clear()
+        SlotBuilder(checkpoint, Turn()).build(0)
+    assert "".join(seen) == "read(pack)read(pack)readreadread(pack)read"
