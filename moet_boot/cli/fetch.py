@@ -62,7 +62,7 @@ def fetch(  # noqa: PLR0917  (each is an option with a name)
                 plan, fetched = fetch_profile(carrier, found, place, only or ())
     except KeyboardInterrupt:
         output.say("interrupted: the same command goes on from here")
-        raise
+        return Exit.INTERRUPTED
     output.document("fetch", {"profile": found.name, "variant": variant, **as_document(plan, fetched)})
     if not json_mode:
         output.raw("\n".join(as_lines(plan, fetched)))

@@ -42,7 +42,7 @@ def test_the_first_failure_is_raised_and_stops_the_rest() -> None:
 
     def patient(number: int) -> int:
         begun.append(number)
-        stop.wait(5)
+        stop.wait(30)
         return number
 
     with pytest.raises(ValueError, match="it went wrong"):
@@ -53,7 +53,7 @@ def test_the_first_failure_is_raised_and_stops_the_rest() -> None:
 
 def test_who_stops_listening_stops_the_rest() -> None:
     stop = threading.Event()
-    results = results_of([lambda: 1, lambda: stop.wait(5) and 2], 2, stop)
+    results = results_of([lambda: 1, lambda: stop.wait(30) and 2], 2, stop)
     assert next(results) == 1
     results.close()  # type: ignore[attr-defined]
     assert stop.is_set()

@@ -56,7 +56,7 @@ class TestRealGroups:
             assert until(lambda: not killer.strike().left)
             assert named(n) == []
             assert len(named(decoy)) == 2
-            assert root.wait(5) == -signal.SIGKILL
+            assert root.wait(30) == -signal.SIGKILL
             opened.close()
 
     def test_a_group_below_it_dies_too(self, group: Path) -> None:
@@ -67,7 +67,7 @@ class TestRealGroups:
             assert group_pids(group) == [root.pid]
             opened = Cgroup(group)
             assert opened.kill()
-            assert root.wait(5) == -signal.SIGKILL
+            assert root.wait(30) == -signal.SIGKILL
             opened.close()
         assert until(lambda: remove_cgroup(inner))
 

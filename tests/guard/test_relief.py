@@ -54,7 +54,7 @@ def test_a_slow_kernel_holds_nobody_up(knobs: Path) -> None:
     go = threading.Event()
 
     def slow(fd: int, value: bytes) -> int:
-        go.wait(5)
+        go.wait(30)
         return os.write(fd, value)
 
     relief = Relief(Aside("slow"), knobs, write=slow)

@@ -149,7 +149,7 @@ def test_workers_that_outlived_everybody_are_ended_first(
     orphan(record)
     (words,) = sweep_abandoned(folder, shm)
     assert words.startswith("ended 1 process(es)")
-    assert sleeper.wait(5) == -signal.SIGKILL
+    assert sleeper.wait(30) == -signal.SIGKILL
     assert decoy.poll() is None, "its pid was somebody else's when the server ran"
     decoy.kill()
     decoy.wait()
@@ -160,7 +160,7 @@ def test_the_children_of_a_worker_end_with_it() -> None:
     assert shell.stdout is not None
     child = int(shell.stdout.readline())
     assert end_processes([(shell.pid, start_of(shell))]) == (2, [])
-    assert shell.wait(5) == -signal.SIGKILL
+    assert shell.wait(30) == -signal.SIGKILL
     shell.stdout.close()
     found = read_process(child)
     assert found is None or found.state == "Z"

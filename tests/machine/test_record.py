@@ -113,7 +113,7 @@ def test_this_machine(tmp_path: Path) -> None:
 
 def test_readers_run_side_by_side() -> None:
     everybody = threading.Barrier(4)
-    groups, errors = collect([Reader(str(n), lambda: everybody.wait(5)) for n in range(4)])
+    groups, errors = collect([Reader(str(n), lambda: everybody.wait(30), 30.0) for n in range(4)])
     assert (len(groups), errors) == (4, {})
 
 

@@ -52,12 +52,12 @@ def line(process: "subprocess.Popen[str]") -> str:
 def test_it_ends_as_its_child_ends(code: int) -> None:
     with init(f"sys.exit({code})") as process:
         assert line(process) == f"init {code}"
-        assert process.wait(5) == code
+        assert process.wait(30) == code
 
 
 def test_a_killed_child_is_told_as_a_shell_tells_it() -> None:
     with init("os.kill(os.getpid(), 9)") as process:
-        assert process.wait(5) == 137
+        assert process.wait(30) == 137
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_signals_reach_the_child(number: signal.Signals) -> None:
     with init(child) as process:
         assert line(process).startswith("child")
         process.send_signal(number)
-        assert process.wait(5) == 42
+        assert process.wait(30) == 42
 
 
 def test_a_signal_before_the_child_has_a_handler_ends_it() -> None:
@@ -77,7 +77,7 @@ def test_a_signal_before_the_child_has_a_handler_ends_it() -> None:
         while not psutil.Process(process.pid).children():
             assert time.monotonic() < deadline
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 143
+        assert process.wait(30) == 143
 
 
 def test_orphans_are_collected_and_nobody_elses_end_ends_it() -> None:

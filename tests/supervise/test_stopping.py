@@ -73,7 +73,7 @@ def test_the_supervisor_gets_a_term_and_is_waited_for(port: int | None) -> None:
     with supervisor() as process:
         say(process.pid, 8123)
         stopped = stop_server(port, 10.0)
-        assert process.wait(5) == -signal.SIGTERM
+        assert process.wait(30) == -signal.SIGTERM
     assert stopped.port == 8123
     assert "stopped demo on port 8123" in stopped.words
 
