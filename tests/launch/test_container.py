@@ -19,6 +19,7 @@ from moet_boot.machine.container_labels import SUPERVISOR_LABEL
 from moet_boot.machine.supervisor_mark import own_mark
 from testing.fake_engine import DEAF, POLITE, FakeEngine
 from testing.waiting import wait_for, wait_up
+from tests.scripted_engine.start import free_port
 
 Make = Callable[..., ContainerServer]
 
@@ -168,8 +169,7 @@ def test_closing_needs_no_engine(make: Make, engine: FakeEngine) -> None:
 
 def test_a_port_that_is_taken_afterwards_is_told(engine: FakeEngine, make: Make) -> None:
     server = make(POLITE)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     server._listens = replace(server._listens, port=port)
     server.start()
     wait_up(server)

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -100,21 +101,28 @@ def test_ours_are_left_out_and_the_rest_is_described() -> None:
     assert (process.rss_bytes, process.oom_score_adj) == (500, 70)
 
 
-def test_a_real_process_is_listed_with_its_parent() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        found = {process.pid: process for process in list_processes()}
+RUNS = "print(flush=True); input()"
+
+
+def seen_once_it_runs(command: list[Any]) -> list[Seen]:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        found = [process for process in list_processes() if process.pid == child.pid]
         child.kill()
-    assert found[child.pid].ppid == os.getpid()
-    assert found[child.pid].rss_bytes > 0
-    assert found[child.pid].argv[1:] == ("-c", "input()")
+    return found
+
+
+def test_a_real_process_is_listed_with_its_parent() -> None:
+    (process,) = seen_once_it_runs([sys.executable, "-c", RUNS])
+    assert process.ppid == os.getpid()
+    assert process.rss_bytes > 0
+    assert process.argv[1:] == ("-c", RUNS)
 
 
 def test_a_command_line_of_any_bytes_is_text() -> None:
-    command = [sys.executable.encode(), b"-c", b"input()", b"--\xff\xfe"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
-        found = {process.pid: process for process in list_processes()}
-        child.kill()
-    assert found[child.pid].argv[-1] == "--??"
+    (process,) = seen_once_it_runs([sys.executable.encode(), b"-c", RUNS.encode(), b"--\xff\xfe"])
+    assert process.argv[-1] == "--??"
 
 
 def test_a_real_server_is_found_and_this_process_is_not() -> None:

@@ -12,7 +12,7 @@ from moet_boot.machine.readers import Reader
 from moet_boot.machine.record import assemble, collect, reason, record
 from moet_boot.machine.request import Place, SnapshotRequest
 from moet_boot.machine.save import save_snapshot
-from moet_boot.machine.snapshot import SCHEMA, Container, Docker, FileFacts, MemInfo, Port
+from moet_boot.machine.snapshot import SCHEMA, Container, Docker, FileFacts, MemInfo, Port, Snapshot
 from moet_boot.machine.stores import StoresSummary, StoreSummary
 from moet_boot.machine.tree import Tree, UnreadError
 from moet_boot.profile.model import ArtefactKind
@@ -102,8 +102,13 @@ def test_one_of_two_that_are_joined_may_be_missing(missing: str) -> None:
     assert getattr(snapshot, missing) is None
 
 
+def answers_in_time(snapshot: Snapshot) -> bool:
+    return not any(reason.startswith("no answer in") for reason in snapshot.errors.values())
+
+
 def test_this_machine(tmp_path: Path) -> None:
-    snapshot = record()
+    # other work may keep the machine busy for seconds: then once more
+    snapshot = next(seen for seen in (record() for _ in range(5)) if answers_in_time(seen))
     assert snapshot.schema_ == SCHEMA
     for group in ("meminfo", "swaps", "vmstat", "sysctl", "limits", "arch", "kernel", "os", "fs", "processes", "env"):
         assert getattr(snapshot, group) is not None, group

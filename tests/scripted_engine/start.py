@@ -1,14 +1,17 @@
 """How tests start the scripted engine: `argv(port)` and `environment(knob=value, ...)`; knobs are in engine.py."""
 
 import json
+import secrets
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("engine.py")
 MODEL = "demo-model"
+_PORTS = range(20_000, 32_768)
+"""Below `net.ipv4.ip_local_port_range`."""
 
 
 def argv(port: int, *flags: str, name: str = MODEL) -> tuple[str, ...]:
@@ -23,10 +26,12 @@ def environment(**knobs: object) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of the loopback that nobody uses, and that the kernel gives to nobody who asks for any."""
+    while True:
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
