@@ -53,6 +53,8 @@ def _parts(prepared: Prepared) -> Iterator[RenderableType]:
     for pool in memory_pools(prepared.case):
         yield Text()
         yield Bars(pool)
+    if prepared.lesson:
+        yield Text(prepared.lesson, style="dim")
 
 
 def _summary(prepared: Prepared) -> str:

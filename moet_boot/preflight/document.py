@@ -20,7 +20,8 @@ def preflight_document(prepared: Prepared, duration_s: float) -> dict[str, Any]:
         "variant": prepared.profile.variant,
         "verdict": prepared.verdict.level.value,
         "findings": [finding_row(finding) for finding in prepared.verdict.findings],
-        "memory": _memory(memory_pools(prepared.case)) | {"terms": [_term_row(t) for t in prepared.forecast.terms]},
+        "memory": _memory(memory_pools(prepared.case))
+        | {"terms": [_term_row(t) for t in prepared.forecast.terms], "floors_raised": prepared.lesson or None},
         "plan": {
             "runtime": plan.runtime,
             "argv": redact_argv(plan.argv),

@@ -1,15 +1,19 @@
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from moet_boot.checks.finding import Sight
+from moet_boot.cli.preflight_view import verdict_view
 from moet_boot.errors import UsageError
 from moet_boot.machine.request import SnapshotRequest
 from moet_boot.machine.snapshot import Snapshot
 from moet_boot.phases import Phase
 from moet_boot.preflight import Level, Request, Verify, prepare
+from moet_boot.preflight.document import preflight_document
 from moet_boot.preflight.prepare import Prepared
 from moet_boot.profile.files import shipped_names
 from moet_boot.receipts.model import Attempt, GuardAction, PhaseRecord, PlanRecord, Receipt, Versions
@@ -129,6 +133,11 @@ def test_kills_on_this_host_that_came_late_raise_the_floor_for_forecast_and_guar
     assert taught.resolved == plain.resolved
     assert "8 -> 9 GiB" in taught.lesson
     assert plain.lesson == ""
+    told = [preflight_document(seen, 0.0)["memory"]["floors_raised"] for seen in (plain, taught)]
+    assert told == [None, taught.lesson]
+    shown = StringIO()
+    Console(file=shown, width=400).print(verdict_view(taught))
+    assert taught.lesson in shown.getvalue()
     kept = [max(phase.floor_bytes for phase in seen.forecast.phases) for seen in (plain, taught)]
     assert kept == [8 * GIB, 9 * GIB], "what is refused and what is killed stay the same number"
 
