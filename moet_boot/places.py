@@ -49,6 +49,19 @@ def made(folder: Path) -> Path:
     return folder
 
 
+def use_writable_temp() -> None:
+    """Where no usual folder for temporary files can be written (a read-only root), use one beside locks and status.
+
+    For this process and, by TMPDIR, for the server that it starts. Raises MoetBootError when that cannot be written.
+    """
+    import tempfile  # noqa: PLC0415  (slow to import, and few commands need it)
+
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        os.environ["TMPDIR"] = str(made(runtime_dir() / "tmp"))
+
+
 def _place(variable: str, as_root: Path, as_user: Callable[[str], Path]) -> Path:
     given = os.environ.get(variable)
     if given:

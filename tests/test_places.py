@@ -52,3 +52,33 @@ def test_a_folder_that_cannot_be_made_names_the_variable(tmp_path: Path, folder:
     with pytest.raises(MoetBootError, match="cannot create") as error:
         places.made(tmp_path / folder)
     assert "MOET_BOOT_STATE_DIR" in error.value.fix
+
+
+def no_temp() -> str:
+    raise FileNotFoundError(2, "No usable temporary directory found")
+
+
+def test_without_a_writable_temporary_folder_there_is_one_for_us_and_the_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", "/read-only")
+    monkeypatch.setenv("MOET_BOOT_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.gettempdir", no_temp)
+    places.use_writable_temp()
+    assert os.environ["TMPDIR"] == str(tmp_path / "tmp")
+    assert (tmp_path / "tmp").is_dir()
+
+
+def test_nowhere_to_write_is_a_known_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/read-only")
+    monkeypatch.setenv("MOET_BOOT_RUNTIME_DIR", "/proc/nowhere")
+    monkeypatch.setattr("tempfile.gettempdir", no_temp)
+    with pytest.raises(MoetBootError, match="cannot create /proc/nowhere"):
+        places.use_writable_temp()
+
+
+def test_a_writable_temporary_folder_stays_the_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    places.use_writable_temp()
+    assert os.environ["TMPDIR"] == str(tmp_path)

@@ -66,9 +66,11 @@ def _ask(inside: "Inside", output: Output) -> int:
 
 def _boot(inside: "Inside", output: Output) -> int:
     from moet_boot.cli.serve_view import ServeView
+    from moet_boot.places import use_writable_temp
     from moet_boot.supervise.become import become_server
     from moet_boot.supervise.inside import Mode
 
+    use_writable_temp()
     view = ServeView(output)
     if inside.mode is Mode.EXEC:
         return become_server(inside.request, view.judged, env=os.environ, fail_on_warn=inside.options.fail_on_warn)

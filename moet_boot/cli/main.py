@@ -117,6 +117,9 @@ def _warn_of_slips(argv: list[str], output: Output) -> None:
 def _report_bug(bug: Exception, argv: list[str], output: Output) -> int:
     from moet_boot.cli.bug import write_bug_log
 
-    path = write_bug_log(bug, argv)
-    output.error(f"bug in moet-boot: {type(bug).__name__}: {bug}", f"please report it with the log {path}", Exit.BUG)
+    try:
+        fix = f"please report it with the log {write_bug_log(bug, argv)}"
+    except OSError:
+        fix = "its log cannot be written here: set TMPDIR to a folder that can be, do it again, and report it"
+    output.error(f"bug in moet-boot: {type(bug).__name__}: {bug}", fix, Exit.BUG)
     return int(Exit.BUG)

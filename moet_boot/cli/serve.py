@@ -78,6 +78,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
         return ended
     leave_on_signals()
     from moet_boot.cli.serve_view import ServeView, show_plan
+    from moet_boot.places import use_writable_temp
     from moet_boot.preflight.request import read_request
     from moet_boot.supervise.serve import ServeOptions
     from moet_boot.supervise.timing import Timing
@@ -98,6 +99,7 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
     )
     if dry_run or snapshot is not None:
         return show_plan(request, output, fail_on_warn=fail_on_warn)
+    use_writable_temp()
     options = ServeOptions(
         stop_when_ready=stop_when_ready,
         observe_only=observe_only,

@@ -132,6 +132,20 @@ def test_a_bug_of_a_command_that_is_no_text_has_its_log_too(
     assert any("caf\\udcff" in log.read_text() for log in tmp_path.rglob("*.log"))
 
 
+def test_a_bug_where_nothing_can_be_written_is_told_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nowhere(**_options: object) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.mkdtemp", nowhere)
+    monkeypatch.setattr(cli, "app", raising(ZeroDivisionError("oops")))
+    assert run(["serve", "--json"]) == 70
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    assert "TMPDIR" in json.loads(captured.out)["fix"]
+
+
 def all_commands() -> list[list[str]]:
     """Every command as its words, those of groups too."""
     found: list[list[str]] = []

@@ -178,10 +178,9 @@ def takes_term(status: str) -> bool:
     return any(int(sets[name], 16) >> (signal.SIGTERM - 1) & 1 for name in ("SigBlk", "SigCgt"))
 
 
-def test_a_read_only_root_and_another_user(run: Run) -> None:
-    container = run(
-        read_only=True, user="1000", tmpfs={"/tmp": ""}, security_opt=["no-new-privileges"], cap_drop=["ALL"]
-    )
+@pytest.mark.parametrize("tmpfs", [{"/tmp": ""}, {}], ids=["with a /tmp", "with the state's volume alone"])
+def test_a_read_only_root_and_another_user(run: Run, tmpfs: dict[str, str]) -> None:
+    container = run(read_only=True, user="1000", tmpfs=tmpfs, security_opt=["no-new-privileges"], cap_drop=["ALL"])
     wait_ready(container)
     container.stop()
     code, log = ended(container)
