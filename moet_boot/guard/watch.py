@@ -143,13 +143,20 @@ class Watch:
             self._lowest = sample.available
         left = target.strike().left
         if not left:
-            lowest = "" if self._lowest is None else f"; MemAvailable was {format_bytes(self._lowest)} at the lowest"
-            self.note(GuardEvent(sample.t_s, "killed", f"the server was gone after {sample.t_s - began:.3f} s{lowest}"))
+            text = f"the server was gone after {sample.t_s - began:.3f} s{self._left_behind(sample)}"
+            self.note(GuardEvent(sample.t_s, "killed", text))
             self.aim(None)
         elif sample.t_s - self._complained_s >= STUCK_S:
             self._complained_s = sample.t_s
             text = f"pids {list(left)} still run {sample.t_s - began:.1f} s after SIGKILL (in a driver call?)"
             self.note(GuardEvent(sample.t_s, "stuck", text))
+
+    def _left_behind(self, sample: Sample) -> str:
+        """How low memory got, and what of it is still in no field's name (policy 6: both tell of a wedged driver)."""
+        lowest = "" if self._lowest is None else f"; MemAvailable was {format_bytes(self._lowest)} at the lowest"
+        if sample.residual is None or sample.residual <= 0:
+            return lowest
+        return f"{lowest}; {format_bytes(sample.residual)} are in nobody's name (a driver's, on unified memory)"
 
     def _note_once(self, sample: Sample, action: str, reason: str, *, of: str = "") -> None:
         at_s = self._noted.get(action + of)

@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -140,6 +140,16 @@ def test_it_strikes_until_nobody_is_left_and_says_what_came_of_it() -> None:
     assert "7.20 GiB at the lowest" in it.events[1].reason
     assert waits[0] == FASTEST_S
     assert it.watch.target is None
+
+
+@pytest.mark.parametrize(
+    ("residual", "told"), [(None, False), (-5, False), (83 << 30, True)], ids=["unknown", "none", "held"]
+)
+def test_memory_that_a_dead_server_still_holds_is_told(residual: int | None, told: bool) -> None:
+    it = scene([look(0, 7.5), replace(look(0.1, 20), residual=residual)])
+    steps(it, 2)
+    assert it.actions() == ["kill", "killed"]
+    assert ("83.00 GiB are in nobody's name" in it.events[1].reason) is told
 
 
 def test_a_dying_server_gets_the_processor_to_itself() -> None:
