@@ -34,6 +34,15 @@ NEVER = replace(SPARK, hard_floor=1, serving_floor=1, serving_hard_floor=1, proj
 AT_ONCE = replace(NEVER, hard_floor=ENDLESS, projection_ceiling=ENDLESS)
 
 
+SILENCE_S = handle_module.SILENCE_S
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard that a busy machine does not let run for seconds is not gone; tests of its silence say so."""
+    monkeypatch.setattr(handle_module, "SILENCE_S", PATIENCE_S)
+
+
 @contextmanager
 def guarding(tmp_path: Path, floors: Any = NEVER, **settings: Any) -> Iterator[GuardHandle]:
     handle = start_guard(GuardConfig(floors, tmp_path / "spool", tmp_path / "events.ndjson", **settings))
@@ -190,6 +199,7 @@ class TestTheGuardsOwnEnd:
 
     def test_a_guard_that_is_stopped_counts_as_gone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(handle_module, "SILENCE_S", 3600.0)
+        monkeypatch.setattr(handle_module, "STOPPED_S", 0.1)
         monkeypatch.setattr(handle_module, "END_S", 0.1)
         with guarding(tmp_path) as handle:
             assert handle.alive
@@ -206,6 +216,7 @@ class TestTheGuardsOwnEnd:
     def test_silence_alone_needs_longer_than_a_stop_that_is_seen(
         self, calm: GuardHandle, monkeypatch: pytest.MonkeyPatch, silent_s: float, stopped: bool, alive: bool
     ) -> None:
+        monkeypatch.setattr(handle_module, "SILENCE_S", SILENCE_S)
         monkeypatch.setattr(GuardHandle, "_listen", lambda _self: None)
         monkeypatch.setattr(GuardHandle, "_is_stopped", lambda _self: stopped)
         now = calm._heard_s + silent_s
@@ -215,6 +226,7 @@ class TestTheGuardsOwnEnd:
     def test_a_supervisor_that_was_away_does_not_take_its_own_absence_for_silence(
         self, calm: GuardHandle, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(handle_module, "SILENCE_S", SILENCE_S)
         later = time.monotonic() + 600
 
         def alive_at(t_s: float) -> bool:
