@@ -136,9 +136,10 @@ def bench_build(work: Path, experts: int, rounds: int, threads: int) -> list[Row
     digest_rate = statistics.median(size / child.document["duration_s"] / GIB for child in with_digest)
     to_limit = [limit / child.document["duration_s"] for limit, child in zip(limits, built, strict=True)]
     rss = max(child.peak_rss_bytes for child in (*built, *with_digest))
+    goal = ">= 0.5 GiB/s of checkpoint on 2 cores"
     return [
-        Row("build, checkpoint read", f"{rate:.2f} GiB/s", ">= 0.5 GiB/s on 2 cores", rate >= 0.5),
-        Row("build and read back for the digest", f"{digest_rate:.2f} GiB/s", "", None),
+        Row("build, read back and compared (the default)", f"{digest_rate:.2f} GiB/s", goal, digest_rate >= 0.5),
+        Row("build --no-digest", f"{rate:.2f} GiB/s", goal, rate >= 0.5),
         ratio("build / reading and writing without packing", to_limit, 0.8),
         Row("peak memory of build", f"{rss / MIB:.0f} MiB", "< 512 MiB", rss < 512 * MIB),
     ]
