@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,13 +35,15 @@ class Breaker:
         except (OSError, ValueError, KeyError, TypeError):
             return []
 
-    def open_since(self, now: float, policy: Restart) -> list[PastFailure]:
+    def open_since(self, now: float, policy: Restart, besides: Iterable[PastFailure] = ()) -> list[PastFailure]:
         """The failures that keep the breaker open at wall-clock time `now`; empty while it is closed.
 
+        `besides`: failures that nobody could remember here, because moet-boot was killed.
         A new moet-boot gets no new budget: a service manager that starts it again and again must not do what
         moet-boot itself refuses to do.
         """
-        recent = [failure for failure in self.failures() if 0 <= now - failure.at <= policy.window_s]
+        past = sorted([*self.failures(), *besides], key=lambda failure: failure.at)
+        recent = [failure for failure in past if 0 <= now - failure.at <= policy.window_s]
         return recent if len(recent) > policy.budget else []
 
     def remember(self, failure: PastFailure, *, window_s: float) -> list[PastFailure]:

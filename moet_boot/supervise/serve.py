@@ -15,6 +15,7 @@ from moet_boot.places import state_dir
 from moet_boot.preflight import Prepared, Request, plan_for, prepare
 from moet_boot.profile.resolve import resolve_profile
 from moet_boot.receipts.store import ReceiptStore
+from moet_boot.supervise.afterwards import killed_boots
 from moet_boot.supervise.attempt_end import AttemptEnd
 from moet_boot.supervise.breaker import Breaker
 from moet_boot.supervise.journal import Journal
@@ -182,8 +183,10 @@ class Serving:
         breaker, policy = _breaker(prepared), prepared.profile.restart
         if self.options.retry:
             breaker.forget()
+            return None
         now = time.time()
-        failures = breaker.open_since(now, policy)
+        receipts = [listed.receipt for listed in ReceiptStore().list() if listed.receipt]
+        failures = breaker.open_since(now, policy, killed_boots(receipts, prepared.plan.digest))
         if not failures:
             return None
         free_in = format_seconds(policy.window_s - (now - failures[-policy.budget - 1].at))

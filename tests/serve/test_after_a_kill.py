@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.scripted_engine import start as scripted
 from tests.serve.scripted import Serve, gone, serving, wait_until
 
 pytestmark = pytest.mark.slow
@@ -58,6 +59,23 @@ def test_shared_memory_of_a_killed_moet_boot_is_removed_by_the_next(
     assert note["text"].endswith("of a server whose moet-boot was killed")
     assert not any(path.exists() for path in mapped)
     assert records() == []
+
+
+def test_boots_in_which_moet_boot_was_killed_spend_the_budget(tmp_path: Path) -> None:
+    port = scripted.free_port()
+    with serving(tmp_path, port=port, boot_s=60) as run:
+        run.wait_for("phase", phase="kv_cache")
+        pids = run.engine_pids()
+        run.process.kill()
+        wait_until(lambda: gone(pids))
+    with serving(tmp_path, port=port) as second:
+        code, document = second.end()
+    assert (code, document["outcome"]) == (7, "refused")
+    assert "moet-boot was killed, or the machine went down, in the phase 'KV cache'" in document["reason"]
+    with serving(tmp_path, "--retry", "--stop-when-ready", port=port) as third:
+        assert third.end()[0] == 0, third.words
+    with serving(tmp_path, "--stop-when-ready", port=port) as fourth:
+        assert fourth.end()[0] == 0, "one that became ready closes the matter"
 
 
 def test_workers_that_outlive_all_their_watchers_are_ended_by_the_next(

@@ -7,8 +7,8 @@ import pytest
 
 from moet_boot.guard.spool import SpoolWriter
 from moet_boot.phases import Phase
-from moet_boot.receipts.model import Attempt, CurvePoint
-from moet_boot.supervise.afterwards import outcome_now, spool_path, truthful
+from moet_boot.receipts.model import Attempt, CurvePoint, PhaseRecord, PlanRecord, Receipt
+from moet_boot.supervise.afterwards import killed_boots, outcome_now, spool_path, truthful
 from moet_boot.supervise.status import process_start
 from moet_boot.units import from_gib
 from tests.guard.scenes import look
@@ -33,6 +33,54 @@ def test_a_receipt_that_says_running_is_believed_only_while_its_supervisor_runs(
     told = {"outcome": outcome, "supervisor_pid": os.getpid()}
     found = receipt("r").model_copy(update={**told, "supervisor_start": None if later_s is None else start + later_s})
     assert outcome_now(found) == expected
+
+
+def boot(name: str, *, ready_s: float | None = None, outcome: str = "running", digest: str = "d") -> Receipt:
+    """A boot whose moet-boot has ended."""
+    attempt = Attempt(started_at="x", ready_after_s=ready_s, phases=[PhaseRecord(phase=Phase.KV_CACHE, started_s=0)])
+    told = {
+        "created_at": "2026-01-01T00:00:10+00:00",
+        "outcome": outcome,
+        "supervisor_pid": os.getpid(),
+        "supervisor_start": 0.0,
+        "plan": PlanRecord(digest=digest, runtime="process"),
+        "attempts": [attempt],
+    }
+    return receipt(name).model_copy(update=told)
+
+
+class TestKilledBoots:
+    def test_what_is_told_of_one(self) -> None:
+        (found,) = killed_boots([boot("a")], "d")
+        assert (found.kind, found.at) == ("killed", 1767225610.0)
+        assert "in the phase 'KV cache' (receipt a)" in found.sentence
+
+    @pytest.mark.parametrize(
+        ("receipts", "names"),
+        [
+            ([boot("a"), boot("b")], ["b", "a"]),
+            ([boot("a"), boot("b", ready_s=9.0), boot("c")], ["c"]),
+            ([boot("a"), boot("b", ready_s=9.0, outcome="stopped")], []),
+            ([boot("a"), boot("b", outcome="failed")], ["a"]),
+            ([boot("a", digest="other")], []),
+            ([boot("a"), boot("b", ready_s=9.0, digest="other")], ["a"]),
+            ([boot("a").model_copy(update={"attempts": []})], []),
+            ([], []),
+        ],
+        ids=["two", "one was ready", "the last was ready", "failed is remembered elsewhere", "another plan",
+             "another plan was ready", "refused", "none"],
+    )  # fmt: skip
+    def test_which_count(self, receipts: list[Receipt], names: list[str]) -> None:
+        found = killed_boots(receipts, "d")
+        assert [failure.sentence.rpartition("receipt ")[2].rstrip(")") for failure in found] == names
+
+    def test_one_that_runs_was_not_killed(self) -> None:
+        start = process_start(os.getpid())
+        assert killed_boots([boot("a").model_copy(update={"supervisor_start": start})], "d") == []
+
+    def test_a_time_that_cannot_be_read_is_long_ago(self) -> None:
+        (found,) = killed_boots([boot("a").model_copy(update={"created_at": "then"})], "d")
+        assert found.at == 0.0
 
 
 def test_the_samples_of_a_killed_boot_become_its_curve(tmp_path: Path) -> None:

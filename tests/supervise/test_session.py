@@ -209,6 +209,15 @@ def test_a_full_disk_gives_no_more_restarts_than_the_budget(tmp_path: Path, monk
     assert len(breaker.remember(PastFailure(5.0, "hang", "z"), window_s=60)) == 5
 
 
+def test_failures_that_nobody_could_remember_count_too(tmp_path: Path) -> None:
+    breaker = Breaker(tmp_path, "c" * 64)
+    for at in (9_990.0, 9_995.0):
+        breaker.remember(PastFailure(at, "hang", "z"), window_s=1e9)
+    killed = [PastFailure(at, "killed", "k") for at in (9_992.0, 1.0)]
+    assert [f.at for f in breaker.open_since(10_000.0, POLICY, killed)] == [9_990.0, 9_992.0, 9_995.0]
+    assert breaker.open_since(10_000.0, POLICY) == []
+
+
 @pytest.mark.parametrize("content", ["", "{", "[1]", '[{"at": "x"}]', "null"])
 def test_a_damaged_breaker_file_counts_as_no_failures(tmp_path: Path, content: str) -> None:
     breaker = Breaker(tmp_path, "b" * 64)
