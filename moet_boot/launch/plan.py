@@ -91,6 +91,7 @@ def build_plan(
     places = _artefact_paths(profile, paths or {})
     mounts = _mounts(profile, places)
     if chosen == "docker":
+        _refuse_program(profile, engine)
         return _container_plan(profile, places, mounts, extra)
     return _process_plan(profile, places, mounts, engine, extra)
 
@@ -140,6 +141,16 @@ def _process_plan(
         host=_host(profile),
         port=_port(profile),
     )
+
+
+def _refuse_program(profile: Profile, engine: str | None) -> None:
+    """Who asks for a program just now must not get another one; one that is set for all profiles means others."""
+    asked = profile.chosen.get("engine.command")
+    if engine or (asked is not None and asked.layer == "flag"):
+        raise UsageError(
+            f"profile {profile.name} starts a container, and its image decides which program runs",
+            fix="leave --engine out, name another image with --set image=NAME, or use --runtime process",
+        )
 
 
 def _container_plan(

@@ -81,6 +81,21 @@ def test_a_container_has_a_name_that_an_engine_takes(name: str, variant: str | N
     assert re.fullmatch("[a-zA-Z0-9][a-zA-Z0-9_.-]+", plan.container.name)
 
 
+def test_a_program_of_this_machine_is_not_passed_over_in_silence() -> None:
+    profile = resolve_profile("spark", sets=["engine=/x/vllm"], env={})
+    with pytest.raises(UsageError, match="its image decides which program runs"):
+        build_plan(profile)
+    with pytest.raises(UsageError, match="its image decides which program runs"):
+        build_plan(load_profile("spark"), engine="/x/vllm")
+    assert build_plan(profile, runtime="process").argv[0] == "/x/vllm"
+
+
+def test_a_program_for_all_profiles_is_none_for_a_container() -> None:
+    """MOET_BOOT_ENGINE stands in the environment of whoever also runs profiles without one."""
+    profile = resolve_profile("spark", sets=[], env={"MOET_BOOT_ENGINE": "/x/vllm"})
+    assert build_plan(profile).argv == ()
+
+
 def test_a_plan_knows_the_pinned_image() -> None:
     plan = build_plan(resolve_profile("spark", sets=[f"image-digest={DIGEST}"], env={}))
     assert plan.container is not None
