@@ -12,6 +12,7 @@ from junitparser import JUnitXml
 from moet_boot.cli.main import run
 from moet_boot.profile.files import shipped_names
 from tests.checks.cases import FIELD, resolved
+from tests.guard.unruly import within
 
 SAFE = str(FIELD / "spark-tn-nvml-not-supported.json")
 PORT = str(FIELD / "spark-port-taken.json")
@@ -201,18 +202,22 @@ def test_a_dry_run_is_fast_and_loads_nothing_that_looks_at_a_machine() -> None:
         "print([m for m in ('docker', 'pynvml', 'psutil', 'numpy', 'httpx2') if m in sys.modules], file=sys.stderr);"
         "sys.exit(code)"
     )
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", code, "preflight", "--profile", "spark", "--dry-run"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=50,
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert (done.returncode, done.stderr.strip()) == (0, "[]")
-    # processor time: the clock on the wall also counts everybody else on the machine
-    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 1.0
+
+    def seconds_of_processor() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [sys.executable, "-c", code, "preflight", "--profile", "spark", "--dry-run"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=50,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert (done.returncode, done.stderr.strip()) == (0, "[]")
+        return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+    # processor time, and more than one try: the clock on the wall also counts everybody else on the machine
+    assert within(1.0, seconds_of_processor)
 
 
 def test_a_reader_that_goes_away_is_no_bug() -> None:
