@@ -14,8 +14,8 @@ import psutil
 from docker.errors import DockerException
 
 INSTALL = "run scripts/with_docker, or as root: apt-get install -y docker.io"
-UP_S = 30.0
-DOWN_S = 30.0
+UP_S = 90.0
+DOWN_S = 90.0
 
 
 class DockerDaemon:
@@ -67,7 +67,7 @@ class DockerDaemon:
 
     def client(self) -> docker.DockerClient:
         """A client of this daemon; the caller closes it."""
-        return docker.DockerClient(base_url=self.address, timeout=30)
+        return docker.DockerClient(base_url=self.address, timeout=120)
 
     def remove_all(self) -> None:
         """Remove every container."""
