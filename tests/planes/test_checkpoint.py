@@ -141,7 +141,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.timeout(5)
+@pytest.mark.timeout(30)
 def test_a_checkpoint_that_is_not_whole_is_one_clear_error(case: Case, tmp_path: Path) -> None:
     folder = copy_checkpoint(tmp_path)
     case.damage(folder)

@@ -119,7 +119,7 @@ def make_socket(path: Path) -> None:
     [(make_directory, "a directory"), (os.mkfifo, "a FIFO"), (make_socket, "a socket")],
     ids=["directory", "FIFO", "socket"],
 )
-@pytest.mark.timeout(5)
+@pytest.mark.timeout(30)
 def test_what_is_no_regular_file_is_named_and_never_waited_for(
     tmp_path: Path, make: Callable[[Path], None], kind: str
 ) -> None:
