@@ -26,7 +26,8 @@ if ended is not None:
     sys.exit(ended)
 {child}
 """
-WAITS = 'print("child", os.getpid(), flush=True)\ntime.sleep(60)'
+WAITS = 'print("child", os.getpid(), flush=True)\nwhile True:\n    time.sleep(0.05)'
+"""In small steps: Python runs a handler between two calls, and a signal just before one long sleep waits for its end."""
 
 
 @contextmanager
@@ -124,7 +125,7 @@ def test_as_process_1_a_command_ends_as_the_process_below_it(
 
 
 HELD = """
-import os, signal, sys
+import os, signal, sys, time
 from moet_boot.supervise.pid_one import fork_below_init, hold_signals, let_signals_through
 from moet_boot.supervise.signals import leave_on_signals
 
@@ -136,7 +137,7 @@ os.kill(myself, signal.SIGTERM)
 {then}
 """
 EXEC_MODE = "leave_on_signals()\nlet_signals_through()\nsys.exit(98)"
-SUPERVISE = "ended = fork_below_init()\nif ended is None:\n    signal.pause()\nsys.exit(ended)"
+SUPERVISE = "ended = fork_below_init()\nif ended is None:\n    while True: time.sleep(0.05)\nsys.exit(ended)"
 
 
 @pytest.mark.parametrize(
