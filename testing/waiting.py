@@ -14,4 +14,4 @@ def wait_for(what: Callable[[], object]) -> None:
 
 
 def wait_up(server: ContainerServer) -> None:
-    wait_for(lambda: b"up" in server.log_tail())
+    wait_for(lambda: b"up\n" in server.log_tail())
