@@ -159,3 +159,36 @@ def test_a_file_that_cannot_be_opened_says_why(
     monkeypatch.setattr(os, "open", fail)
     with pytest.raises(ArtefactDamagedError, match=message):
         DirectReader(file)
+
+
+def append(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"x")
+
+
+def replace_by_another_of_the_same_time(path: Path) -> None:
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    path.with_name("other").write_bytes(path.read_bytes())
+    os.utime(path.with_name("other"), ns=times)
+    path.with_name("other").rename(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        (append, True),
+        (replace_by_another_of_the_same_time, True),
+        (Path.unlink, True),
+        (lambda path: path.chmod(0o600), False),
+        (lambda path: os.link(path, path.with_name("link")), False),
+    ],
+    ids=["written", "replaced", "removed", "mode", "link"],
+)
+def test_it_knows_whether_its_file_changed_meanwhile(
+    change: Callable[[Path], object], changed: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(bytes(5000))
+    with DirectReader(tmp_path / "file") as reader:
+        assert not reader.changed
+        change(tmp_path / "file")
+        assert reader.changed is changed
