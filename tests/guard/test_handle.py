@@ -287,6 +287,8 @@ server = subprocess.Popen(command, start_new_session=True)
 guard.guard(Target((server.pid,), leashed=on_leash == "yes"))
 while not any(event.action == "target" for event in guard.poll_events()):
     time.sleep(0.01)
+while not guard.samples():
+    time.sleep(0.01)
 print(guard.pid, server.pid, flush=True)
 time.sleep(60)
 """
