@@ -197,7 +197,7 @@ def _explained(doing: str) -> Iterator[None]:
             ) from error
         raise EngineSilentError(
             f"the container engine does not answer (to {doing}): {_short(error)}",
-            fix="start it (sudo systemctl start docker), or name its socket in DOCKER_HOST",
+            fix="start it (sudo systemctl start docker), or correct DOCKER_HOST, which names its socket",
         ) from error
 
 

@@ -55,9 +55,9 @@ def build(
                 on_slots=stage("experts"),
                 on_whole_file=stage("read back"),
             )
-    except (KeyboardInterrupt, SystemExit):
-        output.say("stopped; the same command goes on from here")
-        raise
+    except (KeyboardInterrupt, SystemExit) as ending:
+        output.say("interrupted: the same command goes on from here")
+        return Exit.INTERRUPTED if isinstance(ending, KeyboardInterrupt) else Exit.TERMINATED
     output.document("planes-build", as_document(report))
     if not json:
         output.raw("\n".join(as_lines(report)))

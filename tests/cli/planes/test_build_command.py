@@ -124,5 +124,5 @@ def test_a_build_that_is_interrupted_says_that_it_can_go_on(
 
     monkeypatch.setattr("moet_boot.planes.build._write_slots", interrupted)
     assert run(argv(tmp_path / "a")) == 130
-    assert "the same command goes on from here" in capsys.readouterr().err
+    assert capsys.readouterr().err == "interrupted: the same command goes on from here\n"
     assert list(tmp_path.glob("*a*")) == []
