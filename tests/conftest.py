@@ -18,6 +18,8 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 # programs that the tests start keep what they compiled, or each of a hundred compiles all of moet-boot afresh
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# and print as they do for a user: a full disk shows at another moment when every word is written at once
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 _HOMES = count()
 

@@ -9,7 +9,7 @@ from typer.exceptions import Abort, TyperException
 
 from moet_boot import __version__
 from moet_boot.cli.lazy import lazy_group
-from moet_boot.cli.output import Output, ready_streams
+from moet_boot.cli.output import Output, deliver, ready_streams
 from moet_boot.errors import MoetBootError
 from moet_boot.exits import MEANING, Exit
 
@@ -72,7 +72,18 @@ def root(
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run one command and end the process with its exit code."""
     ready_streams()
-    sys.exit(run(sys.argv[1:] if argv is None else argv))
+    words = sys.argv[1:] if argv is None else argv
+    code = run(words)
+    try:
+        deliver()
+    except MoetBootError as failure:
+        if code == Exit.DONE:
+            Output().error(failure.what, failure.fix, failure.code)
+        code = code or int(failure.code)
+    except BrokenPipeError:
+        # the reader of our output went away (`| head`): nothing is left to tell it
+        code = code or int(Exit.FAILURE)
+    sys.exit(code)
 
 
 def run(argv: list[str]) -> int:
@@ -96,8 +107,6 @@ def run(argv: list[str]) -> int:
             output.say("interrupted")
         raise
     except BrokenPipeError:
-        # the reader of our output went away (`| head`): nothing is left to tell it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.FAILURE)
     except Exception as bug:  # noqa: BLE001  (the one place that may catch everything)
         return _report_bug(bug, argv, output)

@@ -43,6 +43,19 @@ def _delivering() -> Iterator[None]:
         raise MoetBootError(what, fix="make room, or send stdout elsewhere") from None
 
 
+def deliver() -> None:
+    """Send what stdout still holds. Raises MoetBootError, or BrokenPipeError when its reader went away.
+
+    What cannot be sent is given up, so that the end of the process does not stumble over it.
+    """
+    try:
+        with _delivering():
+            sys.stdout.flush()
+    except (MoetBootError, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
 class _Stdout(io.TextIOWrapper):
     """A stdout whose trouble is a known failure, whoever writes: a help text does not pass through Output."""
 

@@ -217,7 +217,11 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         ],
     ],
 )
-def test_streams_that_are_closed_or_full(shell: str, code: int, said: str) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_streams_that_are_closed_or_full(
+    shell: str, code: int, said: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     command = ["bash", "-c", f"{sys.executable} -m moet_boot {shell}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code
