@@ -1,9 +1,11 @@
-"""What every test gets: folders of its own for state; a run that fails when a test was skipped, and names reruns."""
+"""What every test gets: folders of its own for state; a skipped test fails."""
 
 import gc
 import os
 import signal
+from collections.abc import Generator
 from itertools import count
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -22,6 +24,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 _HOMES = count()
+
+ReportT = TypeVar("ReportT", pytest.TestReport, pytest.CollectReport)
 
 
 def pytest_collection_finish() -> None:
@@ -47,24 +51,21 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A skipped test fails the run: whatever it needs is missing, and somebody must know."""
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or os.environ.get("MOET_BOOT_ALLOW_SKIPS") == "1":
-        return
-    skipped = reporter.stats.get("skipped", [])
-    if skipped and session.exitstatus == pytest.ExitCode.OK:
-        reporter.write_line(f"{len(skipped)} tests were skipped: install what they need", red=True)
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+def _told(report: ReportT) -> ReportT:
+    """A skipped test fails: whatever it needs is missing, and somebody must know."""
+    if report.skipped and os.environ.get("MOET_BOOT_ALLOW_SKIPS") != "1":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and a test that was not run proves nothing: {report.longrepr}"
+    return report
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A test that passed only when it was run again is a finding, however green the run: here with its first reason."""
-    reruns = terminalreporter.stats.get("rerun", [])
-    if reruns:
-        terminalreporter.section("failed first, then run again: each is a defect to mend", red=True)
-    for report in reruns:
-        terminalreporter.write_line(report.nodeid, bold=True)
-        terminalreporter.write_line(report.longreprtext)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Of one test."""
+    return _told((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Of a whole file."""
+    return _told((yield))
