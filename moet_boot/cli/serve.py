@@ -21,6 +21,18 @@ from moet_boot.cli.output import Output
 
 app = typer.Typer(add_completion=False)
 
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the exact plan; start nothing.")]
+StopWhenReady = Annotated[
+    bool, typer.Option("--stop-when-ready", help="Boot, ask one question, stop: proves the whole path.")
+]
+ObserveOnly = Annotated[bool, typer.Option("--observe-only", help="The guard notes what it would do and does nothing.")]
+Grace = Annotated[float, typer.Option(help="Seconds between TERM and KILL when the server is stopped.")]
+Retry = Annotated[bool, typer.Option("--retry", help="The cause of the last failures is mended: boot again.")]
+EndpointsPort = Annotated[
+    int | None, typer.Option(help="Serve /livez /readyz /startupz /metrics on this loopback port; 0 for any.")
+]
+Pull = Annotated[bool, typer.Option("--pull", help="Fetch the container's image if it is not here.")]
+
 
 @app.command(context_settings={"allow_extra_args": True})
 def serve(  # noqa: PLR0917  (options of a command line are named by their users)
@@ -34,22 +46,14 @@ def serve(  # noqa: PLR0917  (options of a command line are named by their users
     verify: Verify = "quick",
     snapshot: SnapshotFile = None,
     accept: AcceptedRisks = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the exact plan; start nothing.")] = False,
-    stop_when_ready: Annotated[
-        bool, typer.Option("--stop-when-ready", help="Boot, ask one question, stop: proves the whole path.")
-    ] = False,
-    observe_only: Annotated[
-        bool, typer.Option("--observe-only", help="The guard notes what it would do and does nothing.")
-    ] = False,
-    grace: Annotated[float, typer.Option(help="Seconds between TERM and KILL when the server is stopped.")] = 20.0,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="The cause of the last failures is mended: boot again.")
-    ] = False,
+    dry_run: DryRun = False,
+    stop_when_ready: StopWhenReady = False,
+    observe_only: ObserveOnly = False,
+    grace: Grace = 20.0,
+    retry: Retry = False,
     fail_on_warn: FailOnWarn = False,
-    endpoints_port: Annotated[
-        int | None, typer.Option(help="Serve /livez /readyz /startupz /metrics on this loopback port; 0 for any.")
-    ] = None,
-    pull: Annotated[bool, typer.Option("--pull", help="Fetch the container's image if it is not here.")] = False,
+    endpoints_port: EndpointsPort = None,
+    pull: Pull = False,
     as_json: AsEvents = False,
 ) -> int:
     """Preflight, launch, supervise: the guarded boot.

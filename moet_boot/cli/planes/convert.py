@@ -11,6 +11,13 @@ from moet_boot.planes.convert_request import Container, ConvertRequest, Fp4
 
 app = typer.Typer(add_completion=False)
 
+Source = Annotated[
+    Path, typer.Argument(readable=False, help="A plane file, pack, store or planes cache.", metavar="SRC")
+]
+Out = Annotated[
+    Path, typer.Option(readable=False, help="A file for moet2pf; the store's or cache's root folder otherwise.")
+]
+
 Checkpoint = Annotated[
     Path | None, typer.Option(readable=False, help="Gives identity, geometry, and FP4 parts that SRC lacks.")
 ]
@@ -20,14 +27,10 @@ Parts = Annotated[Fp4, typer.Option(help="FP4 parts: auto takes what SRC or chec
 
 @app.command()
 def convert(
-    source: Annotated[
-        Path, typer.Argument(readable=False, help="A plane file, pack, store or planes cache.", metavar="SRC")
-    ],
+    source: Source,
     *,
     to: Annotated[Container, typer.Option(help="Format of the result.")],
-    out: Annotated[
-        Path, typer.Option(readable=False, help="A file for moet2pf; the store's or cache's root folder otherwise.")
-    ],
+    out: Out,
     checkpoint: Checkpoint = None,
     served_path: ServedPath = None,
     ckpt_id: Annotated[str | None, typer.Option(help="The identity itself, instead of computing it.")] = None,

@@ -13,6 +13,8 @@ from moet_boot.planes.skip_modes import ContentsMode
 
 app = typer.Typer(add_completion=False)
 
+ModelDir = Annotated[Path | None, typer.Option(readable=False, help="The checkpoint's folder on this machine.")]
+
 Mounts = Annotated[list[str] | None, typer.Option("--map", help="CONTAINER=HOST of a mount; repeatable. None: same.")]
 Contents = Annotated[ContentsMode, typer.Option(help="Slots to compare with the checkpoint: none, one a layer, all.")]
 
@@ -25,9 +27,7 @@ def skip_forecast(
     set_: Sets = None,
     path: Paths = None,
     env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE of the server's environment; repeatable.")] = None,
-    model_dir: Annotated[
-        Path | None, typer.Option(readable=False, help="The checkpoint's folder on this machine.")
-    ] = None,
+    model_dir: ModelDir = None,
     served_path: Annotated[str | None, typer.Option(help="The model string exactly as the server gets it.")] = None,
     map_: Mounts = None,
     server: Annotated[ServerVersion | None, typer.Option(help="Whose rules: pull request 16 or the main line.")] = None,

@@ -13,26 +13,28 @@ from moet_boot.planes.verify_report import VerifyMode
 
 app = typer.Typer(add_completion=False)
 
+Checkpoint = Annotated[
+    Path | None, typer.Option(readable=False, help="Compare with this checkpoint's config.json and index.")
+]
+Revision = Annotated[str | None, typer.Option(help="The checkpoint revision that the file must be made from.")]
+TrustStamp = Annotated[
+    bool, typer.Option("--trust-stamp", help="Only a quick look at a file on record as good and unchanged.")
+]
+
 
 @app.command()
 def verify(
     file: Annotated[Path, typer.Argument(readable=False, help="A .moet2pf file.")],
     *,
     mode: Annotated[VerifyMode, typer.Option(help="A few slots, a seeded share of them, or all.")] = VerifyMode.QUICK,
-    checkpoint: Annotated[
-        Path | None, typer.Option(readable=False, help="Compare with this checkpoint's config.json and index.")
-    ] = None,
+    checkpoint: Checkpoint = None,
     rebuild: Annotated[int, typer.Option(min=0, help="Build so many slots from the checkpoint and compare.")] = 0,
-    revision: Annotated[
-        str | None, typer.Option(help="The checkpoint revision that the file must be made from.")
-    ] = None,
+    revision: Revision = None,
     whole_file: Annotated[bool, typer.Option("--whole-file", help="Also hash the whole file.")] = False,
     share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the slots in sample mode.")] = 0.05,
     seed: Annotated[int | None, typer.Option(help="Repeats a sample; drawn and printed when left out.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, max=64, help="Default: 8 + 2 a CPU, at most 24.")] = None,
-    trust_stamp: Annotated[
-        bool, typer.Option("--trust-stamp", help="Only a quick look at a file on record as good and unchanged.")
-    ] = False,
+    trust_stamp: TrustStamp = False,
     no_stamp: Annotated[bool, typer.Option("--no-stamp", help="Do not record a full verification.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document; progress as NDJSON on stderr.")] = False,
 ) -> int:
