@@ -22,7 +22,8 @@ LIFE_S = 30.0
 
 def take(size: int, threads: int = THREADS) -> mmap.mmap:
     """Take `size` bytes of anonymous memory, touched by several threads at once; the mapping holds them."""
-    memory = mmap.mmap(-1, size)
+    # private: a shared mapping would be shared memory, which has no huge pages and is freed slowly
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     each = -(-size // threads)

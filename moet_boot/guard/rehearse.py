@@ -166,10 +166,11 @@ def _fall(handle: GuardHandle, eyes: Sampler, limit: Limit, floors: Floors, *, u
         hog.wait()
     act = next((event for event in handle.poll_events() if event.action == "kill"), None)
     if act is None and not fall.crossed:
+        # free pages on the processors' own lists are in no figure of meminfo, and whoever takes memory gets them first
         raise DisturbedError(
-            f"another program gave back so much memory that the floor of the rehearsal ({format_bytes(limit.floor)} "
-            f"available) was not reached: {format_bytes(fall.lowest)} was the least",
-            fix="rehearse on a quieter machine",
+            f"memory fell by less than the child took: to {format_bytes(fall.lowest)} available, and the floor of the"
+            f" rehearsal is {format_bytes(limit.floor)}",
+            fix="another program gave memory back, or the kernel had some in no figure: rehearse again, or take more",
         )
     reaction = worst = None
     if act is not None and fall.killed:
