@@ -43,7 +43,7 @@ def _touch(start: int, size: int) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Take argv[0] bytes once a byte (or the end) comes from standard input, and hold them for a second."""
+    """Take argv[0] bytes once a byte (or the end) comes from standard input, and hold them for a moment."""
     linux.die_with_parent()
     linux.set_oom_score_adj(1000)
     linux.set_process_name("moet-hog")

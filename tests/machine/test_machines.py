@@ -14,7 +14,7 @@ IDENTIFYING = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # UUID
     r"|\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b"  # MAC
     r"|\b(?!127\.0\.0\.1|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}\b(?!\d)"  # IPv4
-    r"|/home/|/root/",
+    r"|/(?:home|root)/",
     re.IGNORECASE,
 )
 
